@@ -1,0 +1,2 @@
+//! Generates the YAML.
+fn main() {}

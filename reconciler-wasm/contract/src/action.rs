@@ -1,0 +1,280 @@
+//! Actions: complete effects with their preconditions. Whoever executes one chooses nothing.
+//!
+//! The kinds of children are a closed set, so an action on another kind cannot be written down.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+
+/// One effect on the world and what must hold immediately before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Action {
+    /// What is to happen.
+    pub effect: Effect,
+    /// What a fresh read must show, else nothing happens.
+    pub pre: Preconditions,
+}
+
+/// What can happen. Objects are those of the resource's own namespace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    /// Replaces the resource's status; refused when the resource changed since the snapshot.
+    UpdateStatus {
+        /// The whole status. The host adds which module decided.
+        status: Box<EtcdClusterStatus>,
+    },
+    /// Records an event on the resource.
+    Event {
+        /// Normal or Warning.
+        kind: EventType,
+        /// A machine-readable word.
+        reason: String,
+        /// A sentence for people.
+        note: String,
+    },
+    /// Server-side apply of one child, whole.
+    Apply {
+        /// The object.
+        object: Box<Child>,
+    },
+    /// Sets annotations of a pod and leaves all else as it is.
+    AnnotatePod {
+        /// The pod's name.
+        name: String,
+        /// Keys and their new values.
+        annotations: BTreeMap<String, String>,
+    },
+    /// Deletes one child.
+    Delete {
+        /// Its kind.
+        kind: ObjectKind,
+        /// Its name.
+        name: String,
+        /// Seconds a pod has to end; the pod's own when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_seconds: Option<i64>,
+    },
+    /// `MemberAdd` as a learner.
+    AddLearner {
+        /// The name the member will have.
+        name: String,
+        /// Where its peers will reach it.
+        peer_urls: Vec<String>,
+    },
+    /// `MemberPromote`: the learner gets a vote. etcd refuses while it lags.
+    Promote {
+        /// The learner.
+        member: MemberId,
+    },
+    /// `MemberRemove`.
+    RemoveMember {
+        /// Who leaves.
+        member: MemberId,
+    },
+    /// `MoveLeader`.
+    MoveLeader {
+        /// Who leads afterwards.
+        to: MemberId,
+    },
+}
+
+impl Effect {
+    /// The name under which recordings, metrics and logs know the effect.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::UpdateStatus { .. } => "UpdateStatus",
+            Self::Event { .. } => "Event",
+            Self::Apply { .. } => "Apply",
+            Self::AnnotatePod { .. } => "AnnotatePod",
+            Self::Delete { .. } => "Delete",
+            Self::AddLearner { .. } => "AddLearner",
+            Self::Promote { .. } => "Promote",
+            Self::RemoveMember { .. } => "RemoveMember",
+            Self::MoveLeader { .. } => "MoveLeader",
+        }
+    }
+
+    /// The kind of the child it touches, if it touches one.
+    #[must_use]
+    pub fn kind(&self) -> Option<ObjectKind> {
+        match self {
+            Self::Apply { object } => Some(object.kind()),
+            Self::AnnotatePod { .. } => Some(ObjectKind::Pod),
+            Self::Delete { kind, .. } => Some(*kind),
+            Self::UpdateStatus { .. }
+            | Self::Event { .. }
+            | Self::AddLearner { .. }
+            | Self::Promote { .. }
+            | Self::RemoveMember { .. }
+            | Self::MoveLeader { .. } => None,
+        }
+    }
+
+    /// The name of the object or member it touches; empty where that is the resource itself.
+    #[must_use]
+    pub fn target(&self) -> String {
+        match self {
+            Self::UpdateStatus { .. } | Self::Event { .. } => String::new(),
+            Self::Apply { object } => object.name().to_owned(),
+            Self::AnnotatePod { name, .. }
+            | Self::Delete { name, .. }
+            | Self::AddLearner { name, .. } => name.clone(),
+            Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
+            Self::MoveLeader { to } => to.to_string(),
+        }
+    }
+
+    /// Whether it changes who has a vote or who leads.
+    #[must_use]
+    pub const fn is_membership_change(&self) -> bool {
+        match self {
+            Self::AddLearner { .. }
+            | Self::Promote { .. }
+            | Self::RemoveMember { .. }
+            | Self::MoveLeader { .. } => true,
+            Self::UpdateStatus { .. }
+            | Self::Event { .. }
+            | Self::Apply { .. }
+            | Self::AnnotatePod { .. }
+            | Self::Delete { .. } => false,
+        }
+    }
+}
+
+/// `type` of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventType {
+    /// As expected.
+    Normal,
+    /// Someone should look.
+    Warning,
+}
+
+/// The kinds a cluster is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// `v1/Pod`: one per member.
+    Pod,
+    /// `v1/PersistentVolumeClaim`: at most one per member.
+    PersistentVolumeClaim,
+    /// `v1/Service`: one for peers, one for clients.
+    Service,
+    /// `policy/v1/PodDisruptionBudget`: one per cluster.
+    PodDisruptionBudget,
+}
+
+impl ObjectKind {
+    /// The kind as Kubernetes spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pod => "Pod",
+            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
+            Self::Service => "Service",
+            Self::PodDisruptionBudget => "PodDisruptionBudget",
+        }
+    }
+}
+
+/// A child as it shall be, complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Child {
+    /// A member's pod.
+    Pod(core::Pod),
+    /// A member's volume claim.
+    PersistentVolumeClaim(core::PersistentVolumeClaim),
+    /// A Service.
+    Service(core::Service),
+    /// The disruption budget.
+    PodDisruptionBudget(PodDisruptionBudget),
+}
+
+impl Child {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Pod(_) => ObjectKind::Pod,
+            Self::PersistentVolumeClaim(_) => ObjectKind::PersistentVolumeClaim,
+            Self::Service(_) => ObjectKind::Service,
+            Self::PodDisruptionBudget(_) => ObjectKind::PodDisruptionBudget,
+        }
+    }
+
+    /// Its metadata.
+    #[must_use]
+    pub const fn metadata(&self) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+        match self {
+            Self::Pod(object) => &object.metadata,
+            Self::PersistentVolumeClaim(object) => &object.metadata,
+            Self::Service(object) => &object.metadata,
+            Self::PodDisruptionBudget(object) => &object.metadata,
+        }
+    }
+
+    /// Its name; empty when the metadata has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata().name.as_deref().unwrap_or_default()
+    }
+}
+
+/// What a fresh read must show immediately before the effect. An absent field asks for nothing; which fields an
+/// effect must carry is the envelope's rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preconditions {
+    /// UID of the resource. Always there.
+    pub resource_uid: String,
+    /// resourceVersion of the resource, for its status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+    /// The child as it was in the snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectPrecondition>,
+    /// The volume claim a pod is built on: its UID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_uid: Option<String>,
+    /// `status.birth.token` of the resource, for a pod that starts with the state `new`; no cluster id may be recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub birth_token: Option<String>,
+    /// The etcd cluster that must answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<ClusterId>,
+    /// The member list, confirmed by a quorum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<Fingerprint>,
+    /// Who leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<MemberId>,
+    /// The member whose pod or disk is touched, if it is in the member list: the count of healthy voters is without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touches: Option<MemberId>,
+    /// Healthy voters that must remain after the effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy_voters: Option<u32>,
+    /// The member of this name must not be in the list: for the pod and the disk of one that left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departed: Option<String>,
+}
+
+/// A child's state a decision relied on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ObjectPrecondition {
+    /// No object of that kind and name.
+    Absent,
+    /// This very object.
+    Present {
+        /// Its UID.
+        uid: String,
+    },
+}

@@ -1,0 +1,127 @@
+//! `EtcdCluster` of `etcd.database.coreos.com/v1beta2`, the part people write.
+//!
+//! Spellings such as `TLS`, `DNSTimeoutInSecond` and `ClusterDomain` are those of the archived coreos
+//! etcd-operator, whose manifests apply unchanged. Validation is the reconciler's.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, EnvVar, PersistentVolumeClaimSpec, PodSecurityContext, ResourceRequirements, Toleration,
+};
+use serde::{Deserialize, Serialize};
+
+/// The API group.
+pub const GROUP: &str = "etcd.database.coreos.com";
+/// The version of the cluster's API.
+pub const VERSION: &str = "v1beta2";
+/// The kind of a cluster.
+pub const KIND: &str = "EtcdCluster";
+/// The resource name of clusters in URLs.
+pub const PLURAL: &str = "etcdclusters";
+
+/// The wanted state of an etcd cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdClusterSpec {
+    /// Number of members, 1 to 7. Odd numbers are best: an even one tolerates no more failures than one less.
+    #[serde(default)]
+    pub size: i64,
+    /// Image repository; the image is `<repository>:v<version>`. Default: quay.io/coreos/etcd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// etcd version as MAJOR.MINOR.PATCH, with or without a leading v. Default: 3.6.16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// While true the operator keeps the status up to date and leaves all else alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// How the members' pods look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<PodPolicy>,
+    /// Certificates for peers and clients.
+    #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsPolicy>,
+}
+
+/// How the members' pods look.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PodPolicy {
+    /// Labels added to the pods. The key `app` and keys that begin with `etcd_` are reserved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Annotations added to the pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Labels a node must have to run a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<BTreeMap<String, String>>,
+    /// Scheduling constraints of the pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Affinity>,
+    /// Old short form: true, without `affinity`, keeps two members off one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anti_affinity: Option<bool>,
+    /// Taints the pods tolerate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerations: Option<Vec<Toleration>>,
+    /// CPU and memory of the etcd container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+    /// Environment of the etcd container: etcd's own settings as ETCD_… variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_env: Option<Vec<EnvVar>>,
+    /// A volume claim for each member. Without it members keep their data in the pod (emptyDir) and lose it with the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
+    /// Accepted and not used: pods need no init container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busybox_image: Option<String>,
+    /// Security context of the pods. Default: the `restricted` Pod Security Standard as user 65532.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<PodSecurityContext>,
+    /// Accepted and not used: pods need no init container.
+    #[serde(default, rename = "DNSTimeoutInSecond", skip_serializing_if = "Option::is_none")]
+    pub dns_timeout_in_second: Option<i64>,
+    /// Appended to `<member>.<cluster>.<namespace>.svc` in member URLs, for example `.cluster.local`.
+    #[serde(default, rename = "ClusterDomain", skip_serializing_if = "Option::is_none")]
+    pub cluster_domain: Option<String>,
+}
+
+/// Certificates for peers and clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TlsPolicy {
+    /// Certificates that somebody else makes and renews, in Secrets of the cluster's namespace.
+    #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<StaticTls>,
+}
+
+/// Secrets with certificates made by somebody else.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StaticTls {
+    /// Secrets of the members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberSecrets>,
+    /// Secret with `etcd-client.crt`, `etcd-client.key`, `etcd-client-ca.crt`, with which the operator is a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_secret: Option<String>,
+}
+
+/// Secrets of the members.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MemberSecrets {
+    /// Secret with `peer.crt`, `peer.key`, `peer-ca.crt`, for the traffic between members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_secret: Option<String>,
+    /// Secret with `server.crt`, `server.key`, `server-ca.crt`, for the traffic with clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_secret: Option<String>,
+}

@@ -1,0 +1,41 @@
+//! The one vocabulary of both sides of the boundary: what the host observes, what the module answers.
+//!
+//! Owns the types of the custom resource, the snapshot, the actions and the report, and the names of
+//! children. It decides nothing, reads no clock and talks to nobody.
+#![deny(missing_docs)]
+
+mod action;
+mod cluster;
+mod decision;
+mod describe;
+mod etcd;
+mod ids;
+mod kubernetes;
+pub mod names;
+mod report;
+mod snapshot;
+mod status;
+
+pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
+pub use cluster::{
+    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy, VERSION,
+};
+pub use decision::{Decision, Requeue};
+pub use describe::Description;
+pub use etcd::{
+    Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership,
+};
+pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
+pub use kubernetes::{
+    DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service, ServicePort,
+    Volume, VolumePhase,
+};
+pub use report::{Finding, FindingKind, Reason, Report};
+pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
+pub use status::{
+    Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
+    MemberRole, Phase,
+};
+
+/// The schema number of [`Snapshot`] and [`Decision`]. It grows with breaking changes only; additions keep it.
+pub const SCHEMA: u32 = 1;

@@ -1,0 +1,90 @@
+//! Names of a cluster's children, the labels that join them, and the addresses of members.
+//!
+//! The one place that knows how the archived coreos etcd-operator named things; old objects are found by these names.
+
+use std::collections::BTreeMap;
+
+/// Label `app` of every child.
+pub const APP_LABEL: &str = "app";
+/// Its value.
+pub const APP: &str = "etcd";
+/// Label with the cluster's name, on every child.
+pub const CLUSTER_LABEL: &str = "etcd_cluster";
+/// Label with the member's name, on pods.
+pub const NODE_LABEL: &str = "etcd_node";
+/// Prefix of reserved label keys.
+pub const RESERVED_LABEL_PREFIX: &str = "etcd_";
+/// Annotation of a pod: the etcd version it was built for.
+pub const VERSION_ANNOTATION: &str = "etcd.version";
+/// Annotation of a pod: `--initial-cluster` of its next start.
+pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
+/// Annotation of a pod: `--initial-cluster-state` of its next start.
+pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Name of the container that runs etcd.
+pub const ETCD_CONTAINER: &str = "etcd";
+/// Name of the data volume of a pod.
+pub const DATA_VOLUME: &str = "etcd-data";
+/// Port for clients.
+pub const CLIENT_PORT: i32 = 2379;
+/// Port for peers.
+pub const PEER_PORT: i32 = 2380;
+/// Port for probes and metrics, plain HTTP.
+pub const METRICS_PORT: i32 = 2381;
+/// Longest name a cluster may have: 63 (a DNS label), less 10 random characters and the dash.
+pub const LONGEST_CLUSTER_NAME: usize = 52;
+/// Name the host acts under: field manager of its applies, reporter of its events.
+pub const FIELD_MANAGER: &str = "binnacle";
+
+/// Name of the Service for clients.
+#[must_use]
+pub fn client_service(cluster: &str) -> String {
+    format!("{cluster}-client")
+}
+
+/// Name of the headless Service for peers.
+#[must_use]
+pub fn peer_service(cluster: &str) -> String {
+    cluster.to_owned()
+}
+
+/// Name of the PodDisruptionBudget.
+#[must_use]
+pub fn disruption_budget(cluster: &str) -> String {
+    cluster.to_owned()
+}
+
+/// Labels that every child carries and Services select by.
+#[must_use]
+pub fn labels(cluster: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (APP_LABEL.to_owned(), APP.to_owned()),
+        (CLUSTER_LABEL.to_owned(), cluster.to_owned()),
+    ])
+}
+
+/// DNS name of a member: `<member>.<cluster>.<namespace>.svc<domain>`.
+#[must_use]
+pub fn member_host(member: &str, cluster: &str, namespace: &str, domain: &str) -> String {
+    format!("{member}.{cluster}.{namespace}.svc{domain}")
+}
+
+/// The member's name in a peer or client URL: the first label of its host. None when the URL has no host.
+#[must_use]
+pub fn member_of_url(url: &str) -> Option<&str> {
+    let (_scheme, rest) = url.split_once("://")?;
+    let host = rest.split(['/', ':']).next()?;
+    host.split('.').next().filter(|label| !label.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_the_first_label_of_its_peer_url() {
+        assert_eq!(member_of_url("http://a-x1.a.ns.svc:2380"), Some("a-x1"));
+        assert_eq!(member_of_url("https://a-0000.a.ns.svc.cluster.local:2380"), Some("a-0000"));
+        assert_eq!(member_of_url("nonsense"), None);
+        assert_eq!(member_of_url("http://"), None);
+    }
+}

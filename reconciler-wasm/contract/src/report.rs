@@ -1,0 +1,160 @@
+//! The report: what a decision found, in words and in one list of reasons.
+//!
+//! Conditions, events, logs and metrics take their reason from [`Reason`] and from nowhere else.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a decision found out. The first finding is the most important one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Findings, most important first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// How it bears on the cluster.
+    pub kind: FindingKind,
+    /// The reason's name.
+    pub reason: Reason,
+    /// A sentence: what it is, what is waited for, what a person can do.
+    pub message: String,
+    /// The member it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+}
+
+/// How a finding bears on the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FindingKind {
+    /// The resource asks for something that cannot be. A person must change it.
+    Invalid,
+    /// Nothing can be done without a person.
+    Blocked,
+    /// It passes by itself; the finding says what is waited for.
+    Waiting,
+    /// Work that this decision does.
+    Doing,
+    /// Worth knowing; nothing is waited for.
+    Note,
+}
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Why the operator does what it does, waits, or does nothing. The names are those of conditions, events,
+        /// metrics and `docs/reasons.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Reason {
+            /// Every reason, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The name, as conditions show it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),+ }
+            }
+
+            /// The sentence of its documentation.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+)),+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The cluster is as the spec asks, and all members are healthy.
+    AsSpecified,
+    /// A quorum of members is healthy.
+    QuorumHealthy,
+    /// The resource has not been looked at before.
+    NotYetObserved,
+    /// The first members are being started together.
+    Forming,
+    /// The first members did not form a quorum in time; they are started over under a fresh token.
+    BirthRestarted,
+    /// The cluster has formed; its id is recorded.
+    Formed,
+    /// The member list grows by one member at a time.
+    ScalingUp,
+    /// The member list shrinks by one member at a time.
+    ScalingDown,
+    /// A new member receives the log before it gets a vote.
+    LearnerCatchingUp,
+    /// A learner that did not catch up in time is taken out again.
+    LearnerStuck,
+    /// Leadership is moved away from a member before it leaves.
+    MovingLeader,
+    /// A member left etcd's list; its pod and its disk are being deleted.
+    MemberDeparting,
+    /// A member's pod is gone and is made again on its own disk.
+    PodMissing,
+    /// A member's pod is being terminated.
+    PodTerminating,
+    /// A member does not answer; it has time to come back before it is replaced.
+    MemberUnhealthy,
+    /// A member's disk is gone or empty; it is replaced by a new member.
+    DiskLost,
+    /// A member was down for too long and is replaced by a new member.
+    ReplacingMember,
+    /// A member was ended for using more memory than its limit allows. It is not replaced: a new one would end the same way.
+    OutOfMemory,
+    /// The scheduler finds no node for a member's pod.
+    Unschedulable,
+    /// The image of a member's pod cannot be pulled.
+    ImagePull,
+    /// A member's container does not start or keeps ending.
+    CrashLoop,
+    /// Fewer voters are healthy than a quorum needs. Nothing is removed or deleted while that is so.
+    QuorumLost,
+    /// Some members could not be asked, so nothing that could cost a vote is done.
+    MembersUnknown,
+    /// The members answer with another cluster's id than the recorded one.
+    ClusterIdMismatch,
+    /// No member is left and no disk either: the data is gone. Only a restore brings it back.
+    DataLost,
+    /// The spec cannot be followed as it stands.
+    InvalidSpec,
+    /// The status holds something that cannot be read; without it nothing is started.
+    UnreadableStatus,
+    /// The asked version is not one this operator runs.
+    UnsupportedVersion,
+    /// The asked version or repository differs from the running one, and changing it on a living cluster is not done.
+    VersionNotApplied,
+    /// The spec asks for something that this operator accepts and does not use.
+    AcceptedNotUsed,
+    /// An even number of members tolerates no more failures than one member less.
+    EvenSize,
+    /// `spec.paused` is true: the status is kept up to date, all else is left alone.
+    Paused,
+    /// The resource is being deleted; Kubernetes collects what it owns.
+    Deleting,
+    /// An object of somebody else stands under a name the cluster needs.
+    ForeignObject,
+    /// Kubernetes objects of the cluster could not be read.
+    KubernetesUnreadable,
+    /// An action of the last decision failed; it is tried again.
+    ActionFailed,
+    /// The module's answer was refused as a whole or in part.
+    DecisionRefused,
+    /// Nothing to do; members are looked at again.
+    HealthCheck,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,154 @@
+//! The snapshot: everything a decision may know, at one instant.
+//!
+//! What could not be read is `Unknown` and says why; it is neither absent nor healthy. Lists are sorted by
+//! name or id, so that equal bytes mean equal states.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{EtcdView, ForeignObject, Millis, ObjectKind, Objects, Secret};
+
+/// A fact that was looked for: seen, known to be absent, or not to be had and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Observed<T> {
+    /// It was read.
+    Seen(T),
+    /// The reader answered that there is none.
+    Absent,
+    /// No answer; the text says why. Never counts as healthy, nor as gone.
+    Unknown(String),
+}
+
+impl<T> Observed<T> {
+    /// The value, if it was seen.
+    pub const fn seen(&self) -> Option<&T> {
+        match self {
+            Self::Seen(value) => Some(value),
+            Self::Absent | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// One instant of one cluster, as JSON across the boundary and in recordings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The schema this was written in; see [`crate::SCHEMA`].
+    pub schema: u32,
+    /// The only clock a decision has.
+    pub now: Millis,
+    /// The only randomness a decision has: 32 hex digits, fresh in each snapshot. Names and tokens come from it.
+    pub entropy: String,
+    /// The custom resource as the API server holds it.
+    pub resource: Resource,
+    /// Kubernetes objects that belong to it.
+    pub objects: Objects,
+    /// etcd's own view.
+    pub etcd: EtcdView,
+    /// Secrets the resource names, by name: digests and expiry, never data.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, Observed<Secret>>,
+    /// Backups known of this cluster, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<Backup>,
+    /// What became of the actions of the decision before this one; empty after a restart of the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<PastOutcome>,
+}
+
+/// The custom resource. `spec` and `status` are raw, because an object that was stored with wrong types must
+/// still reach a decision, which then says what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    /// `group/version`.
+    pub api_version: String,
+    /// Kind, for example `EtcdCluster`.
+    pub kind: String,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// `metadata.generation`; it grows with each change of `spec`.
+    #[serde(default)]
+    pub generation: i64,
+    /// When the resource was created.
+    pub created: Millis,
+    /// When deletion was asked for, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<Millis>,
+    /// `metadata.finalizers`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// `metadata.labels`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// `metadata.annotations`, without kubectl's copy of the object.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// `spec` as stored.
+    #[serde(default)]
+    pub spec: Value,
+    /// `status` as stored; null when there is none yet.
+    #[serde(default)]
+    pub status: Value,
+}
+
+/// A stored backup, as far as a decision needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Backup {
+    /// The name of the EtcdBackup that made it.
+    pub name: String,
+    /// When it was complete.
+    pub at: Millis,
+    /// etcd's revision in it.
+    pub revision: i64,
+}
+
+/// What became of one action of the decision before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastOutcome {
+    /// [`crate::Effect::name`] of the action.
+    pub effect: String,
+    /// The kind of object it was to change, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ObjectKind>,
+    /// The name of the object or the hex id of the member it was to change.
+    pub target: String,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// The words of whoever refused or failed; empty when done.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// How an action ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OutcomeKind {
+    /// The effect is in place.
+    Done,
+    /// A precondition did not hold on the fresh read; nothing happened.
+    Refused,
+    /// The call was made and failed, or its answer was lost: the effect may or may not be in place.
+    Failed,
+    /// An action before it was refused or failed, so it was not tried.
+    Skipped,
+}
+
+impl ForeignObject {
+    /// Whether this is the object `kind`/`name`.
+    #[must_use]
+    pub fn is(&self, kind: ObjectKind, name: &str) -> bool {
+        self.kind == kind && self.name == name
+    }
+}

@@ -1,0 +1,5 @@
+//! What the suites stand on: a real Kubernetes of its own ([`testbed`]) and the ways to hurt it.
+//!
+//! Nothing here knows what the operator decides; the suites and their invariants do.
+
+pub mod testbed;
