@@ -1,0 +1,101 @@
+//! The cgroup under which each node's kubelet keeps its pods, for both versions of the kernel's interface.
+//!
+//! Limits are the kubelet's business; this makes the place, ends what is left in it, and removes it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+
+use super::process::signal;
+use super::wait;
+
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// The controllers that the kubelet asks for, in the new interface.
+const NEEDED: [&str; 6] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
+
+/// Makes the cgroup `name` with every controller that the kubelet needs.
+pub(crate) fn make(name: &str) -> Result<()> {
+    if unified() {
+        let controllers = fs::read_to_string(format!("{ROOT}/cgroup.controllers"))?;
+        for controller in controllers.split_whitespace().filter(|controller| NEEDED.contains(controller)) {
+            fs::write(format!("{ROOT}/cgroup.subtree_control"), format!("+{controller}"))
+                .with_context(|| format!("the cgroup controller {controller} cannot be handed down"))?;
+        }
+        fs::create_dir_all(Path::new(ROOT).join(name))?;
+        return Ok(());
+    }
+    for hierarchy in hierarchies()? {
+        let folder = hierarchy.join(name);
+        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        // A cpuset without processors and memory takes no process; nothing is inherited by itself.
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            if let Ok(value) = fs::read(hierarchy.join(file)) {
+                fs::write(folder.join(file), value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Ends what runs in the cgroup `name` and removes it.
+pub(crate) async fn remove(name: &str) -> Result<()> {
+    let places: Vec<_> =
+        hierarchies()?.into_iter().map(|hierarchy| hierarchy.join(name)).filter(|place| place.is_dir()).collect();
+    wait::until(format!("the removal of cgroup {name}"), Duration::from_secs(20), async || {
+        for place in &places {
+            remove_tree(place)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A frozen process takes no signal in the old interface, so freezers are opened first.
+fn remove_tree(place: &Path) -> Result<()> {
+    if !place.is_dir() {
+        return Ok(());
+    }
+    let _ = fs::write(place.join("freezer.state"), "THAWED");
+    for entry in fs::read_dir(place)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_tree(&entry.path())?;
+        }
+    }
+    let processes = fs::read_to_string(place.join("cgroup.procs")).unwrap_or_default();
+    for pid in processes.lines().filter_map(|line| line.parse().ok()) {
+        signal(pid, Signal::KILL)?;
+    }
+    if let Err(error) = fs::remove_dir(place) {
+        bail!("{} holds {} processes: {error}", place.display(), processes.lines().count());
+    }
+    Ok(())
+}
+
+fn unified() -> bool {
+    Path::new(ROOT).join("cgroup.controllers").exists()
+}
+
+/// The mounted hierarchies: one for the new interface, one a controller for the old.
+fn hierarchies() -> Result<Vec<PathBuf>> {
+    if unified() {
+        return Ok(vec![PathBuf::from(ROOT)]);
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let mut found: Vec<PathBuf> = mounts
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            let (place, kind) = (words.nth(1)?, words.next()?);
+            (kind == "cgroup" && place.starts_with(ROOT)).then(|| PathBuf::from(place))
+        })
+        .collect();
+    found.sort();
+    if found.is_empty() {
+        bail!("no cgroup is mounted at {ROOT}; the kubelet needs them");
+    }
+    Ok(found)
+}

@@ -1,0 +1,160 @@
+//! Builds container images without a base image and without a registry: programs, copied into nothing.
+//!
+//! An image is a docker archive in the cache. How it gets into the nodes is [`super::node`]'s business.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::command::Command;
+use super::layout::cache_home;
+use super::progress::Progress;
+use super::tools::Tool;
+
+/// The name of the image that holds a pod's namespaces.
+pub(crate) const PAUSE: &str = "testbed.binnacle/pause:1";
+
+/// The name of the image of the cluster's name server.
+pub(crate) const COREDNS: &str = "testbed.binnacle/coredns:1.13.1";
+
+/// Debian packages that the operator's image stands on.
+const OPERATOR_BASE: [&str; 3] = ["libc6", "libgcc-s1", "ca-certificates"];
+
+/// A file of an image: where it comes from and where it goes.
+pub(crate) type Copied<'a> = (&'a Path, &'a str);
+
+/// The archive of the image under which official manifests name etcd `version`, which holds no shell either.
+pub async fn etcd(version: &str, progress: &Progress) -> Result<PathBuf> {
+    let programs = Tool::find("etcd", version)?.ensure(progress).await?;
+    let copied: Vec<_> = ["etcd", "etcdctl", "etcdutl"]
+        .into_iter()
+        .filter(|program| programs.join(program).exists())
+        .map(|program| (programs.join(program), format!("/usr/local/bin/{program}")))
+        .collect();
+    let copied: Vec<Copied<'_>> = copied.iter().map(|(from, to)| (from.as_path(), to.as_str())).collect();
+    let settings = "EXPOSE 2379 2380\nCMD [\"/usr/local/bin/etcd\"]\n";
+    cached(&format!("etcd-{version}"), &format!("quay.io/coreos/etcd:v{version}"), &copied, settings, progress).await
+}
+
+pub(crate) async fn pause(progress: &Progress) -> Result<PathBuf> {
+    let program = Tool::find("pause", "1")?.ensure(progress).await?.join("pause");
+    let settings = "USER 65535:65535\nENTRYPOINT [\"/pause\"]\n";
+    cached("pause-1", PAUSE, &[(program.as_path(), "/pause")], settings, progress).await
+}
+
+pub(crate) async fn coredns(progress: &Progress) -> Result<PathBuf> {
+    let program = Tool::find("coredns", "1.13.1")?.ensure(progress).await?.join("coredns");
+    let settings = "USER 65532:65532\nENTRYPOINT [\"/coredns\"]\n";
+    cached("coredns-1.13.1", COREDNS, &[(program.as_path(), "/coredns")], settings, progress).await
+}
+
+/// Builds the operator's image into `archive`: the program and `files` on Debian's C library, as an unprivileged user,
+/// without a shell. The same files give the same image.
+pub async fn operator(
+    name: &str,
+    program: &Path,
+    files: &[(&Path, &str)],
+    archive: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    let base = operator_base(progress).await?;
+    let mut copied: Vec<Copied<'_>> = vec![(base.as_path(), "/"), (program, "/usr/local/bin/binnacle")];
+    copied.extend_from_slice(files);
+    let settings = "USER 65532:65532\nENTRYPOINT [\"/usr/local/bin/binnacle\"]\n";
+    build(name, &copied, settings, archive).await
+}
+
+/// The C library and the certificates of the public authorities, unpacked once from Debian's packages.
+async fn operator_base(progress: &Progress) -> Result<PathBuf> {
+    let folder = cache_home()?.join("images").join("operator-base");
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    progress.say("fetching the operator image's base from Debian's packages");
+    let aside = Aside::make("operator-base")?;
+    let (packages, root) = (aside.0.join("packages"), aside.0.join("root"));
+    fs::create_dir_all(&packages)?;
+    fs::create_dir_all(&root)?;
+    let fetch = || Command::new("apt-get").folder(&packages).args(["download", "-qq"]).args(OPERATOR_BASE);
+    if fetch().run().await.is_err() {
+        Command::new("apt-get").args(["update", "-qq"]).run().await?;
+        fetch().run().await?;
+    }
+    for package in fs::read_dir(&packages)? {
+        Command::new("dpkg-deb").arg("-x").arg(package?.path()).arg(&root).run().await?;
+    }
+    // The package's own install script would make this bundle.
+    Command::new("sh")
+        .args(["-c", "mkdir -p etc/ssl/certs && cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt && rm -rf usr/share/doc usr/share/lintian usr/share/man usr/sbin"])
+        .folder(&root)
+        .run()
+        .await?;
+    if let Err(error) = fs::rename(&root, &folder)
+        && !folder.is_dir()
+    {
+        return Err(error.into());
+    }
+    Ok(folder)
+}
+
+/// Builds an image unless its archive is there.
+async fn cached(title: &str, name: &str, copied: &[Copied<'_>], settings: &str, progress: &Progress) -> Result<PathBuf> {
+    let archive = cache_home()?.join("images").join(format!("{title}.tar"));
+    if !archive.exists() {
+        progress.say(&format!("building image {name}"));
+        build(name, copied, settings, &archive).await?;
+    }
+    Ok(archive)
+}
+
+/// Builds `FROM scratch` with fixed times, in a store of its own that goes away with the call.
+async fn build(name: &str, copied: &[Copied<'_>], settings: &str, archive: &Path) -> Result<()> {
+    let aside = Aside::make("image")?;
+    let context = aside.0.join("context");
+    fs::create_dir_all(&context)?;
+    let mut recipe = "FROM scratch\n".to_owned();
+    for (number, (from, to)) in copied.iter().enumerate() {
+        Command::new("cp").args(["-r", "--reflink=auto"]).arg(from).arg(context.join(number.to_string())).run().await?;
+        recipe.push_str(&format!("COPY {number} {to}\n"));
+    }
+    recipe.push_str(settings);
+    fs::write(context.join("Containerfile"), recipe)?;
+    let buildah = || {
+        let (root, runroot) = (aside.0.join("store"), aside.0.join("run"));
+        Command::new("buildah").args(["--storage-driver", "vfs", "--root"]).arg(root).arg("--runroot").arg(runroot)
+    };
+    buildah()
+        .args(["bud", "--isolation", "chroot", "--timestamp", "0", "--quiet", "--tag", name])
+        .arg(&context)
+        .run()
+        .await?;
+    let fresh = aside.0.join("image.tar");
+    buildah().args(["push", "--quiet", name]).arg(format!("docker-archive:{}:{name}", fresh.display())).run().await?;
+    if let Some(folder) = archive.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let beside = archive.with_extension(format!("{}.new", std::process::id()));
+    fs::copy(&fresh, &beside)?;
+    fs::rename(&beside, archive).with_context(|| format!("{} cannot be written", archive.display()))
+}
+
+/// A folder for work in progress that is removed with its value.
+struct Aside(PathBuf);
+
+impl Aside {
+    fn make(what: &str) -> Result<Self> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = cache_home()?.join("images").join(format!(".{what}.{}.{number}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,160 @@
+//! Local volumes: made in advance on every node, and made empty and available again when their claim is gone.
+//!
+//! A real cluster has a provisioner for that; here [`recycle`] runs as a process of the testbed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use futures::{TryStreamExt, pin_mut};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::api::{Patch, PatchParams};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::connect;
+use super::control_plane::apply;
+use super::layout::{Layout, NODES};
+use super::process::Daemon;
+
+/// How many volumes a node has.
+const PER_NODE: u8 = 12;
+
+/// The class of the testbed's volumes.
+pub(crate) const CLASS: &str = "local";
+
+/// Makes every node's volumes.
+pub(crate) async fn make(layout: &Layout) -> Result<()> {
+    let mut objects = Vec::new();
+    for node in 1..=NODES {
+        for number in 1..=PER_NODE {
+            let folder = layout.node_folder(node).join("volumes").join(format!("{number:02}"));
+            fs::create_dir_all(&folder)?;
+            open_to_all(&folder)?;
+            objects.push(volume(&Layout::node_name(node), number, &folder));
+        }
+    }
+    apply(layout, &serde_json::to_string(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?).await
+}
+
+fn volume(node: &str, number: u8, folder: &Path) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": format!("{node}-volume-{number:02}")},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": CLASS,
+            "volumeMode": "Filesystem",
+            "local": {"path": folder},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+            ]}]}},
+        },
+    })
+}
+
+/// Users of pods differ and no one else comes here.
+fn open_to_all(folder: &Path) -> Result<()> {
+    Ok(fs::set_permissions(folder, fs::Permissions::from_mode(0o777))?)
+}
+
+/// The recycler as a process of the testbed.
+pub(crate) fn recycler(layout: &Layout) -> Daemon {
+    layout.daemon("volume-recycler")
+}
+
+/// The command of the recycler: this program if it is the testbed's own, else the one that cargo built beside it.
+pub(crate) fn recycler_command(layout: &Layout) -> Result<Vec<String>> {
+    let this = std::env::current_exe()?;
+    let program = this
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .map(|folder| folder.join("testbed"))
+        .find(|program| program.is_file())
+        .context("the program `testbed` is not beside this one; build it with `cargo build -p tests`")?;
+    // A copy stays what it is when cargo builds again.
+    let copy = layout.state().join("volume-recycler");
+    fs::copy(&program, &copy).or_else(|error| if copy.is_file() { Ok(0) } else { Err(error) })?;
+    Ok(vec![
+        copy.display().to_string(),
+        "recycle-volumes".to_owned(),
+        "--kubeconfig".to_owned(),
+        layout.kubeconfig().display().to_string(),
+    ])
+}
+
+/// Watches the volumes for ever and makes each Released one empty and Available again.
+pub async fn recycle(kubeconfig: &Path) -> Result<()> {
+    let volumes: Api<PersistentVolume> = Api::all(connect(kubeconfig).await?);
+    let changes = watcher(volumes.clone(), watcher::Config::default()).default_backoff().applied_objects();
+    pin_mut!(changes);
+    loop {
+        match changes.try_next().await {
+            Ok(Some(volume)) => {
+                if let Err(error) = recycle_one(&volumes, &volume).await {
+                    eprintln!("{} stays Released: {error:#}", volume.name_any());
+                }
+            }
+            Ok(None) => return Ok(()),
+            Err(error) => eprintln!("The watch of volumes broke and begins again: {error:#}"),
+        }
+    }
+}
+
+async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume) -> Result<()> {
+    let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
+    let Some(folder) = folder(volume) else { return Ok(()) };
+    if phase != Some("Released") {
+        return Ok(());
+    }
+    empty(&folder)?;
+    open_to_all(&folder)?;
+    // The version makes sure that this is still the claim whose end was seen.
+    let freed = json!({
+        "metadata": {"resourceVersion": volume.metadata.resource_version},
+        "spec": {"claimRef": null},
+    });
+    volumes.patch(&volume.name_any(), &PatchParams::default(), &Patch::Merge(&freed)).await?;
+    eprintln!("Recycled {}", volume.name_any());
+    Ok(())
+}
+
+/// The folder of a volume of ours.
+fn folder(volume: &PersistentVolume) -> Option<PathBuf> {
+    let spec = volume.spec.as_ref()?;
+    (spec.storage_class_name.as_deref() == Some(CLASS)).then_some(())?;
+    Some(PathBuf::from(&spec.local.as_ref()?.path))
+}
+
+/// The folder on this machine that holds what the claim's pod writes.
+pub(crate) async fn folder_of_claim(client: &Client, namespace: &str, claim: &str) -> Result<PathBuf> {
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+    let volume = claims.get(claim).await?.spec.and_then(|spec| spec.volume_name);
+    let volume = volume.with_context(|| format!("claim {namespace}/{claim} is bound to no volume"))?;
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let found = volumes.get(&volume).await?;
+    folder(&found).with_context(|| format!("{volume} is no volume of the testbed"))
+}
+
+/// Removes everything in a folder, but not the folder.
+pub(crate) fn empty(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let removed = if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())
+        } else {
+            fs::remove_file(entry.path())
+        };
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}

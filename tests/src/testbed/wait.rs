@@ -1,0 +1,38 @@
+//! Waits for a condition, with a deadline and a sentence that says what it waited for.
+//!
+//! There is no plain sleep for callers: whoever has to wait names the thing that must become true.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use tokio::time::{Instant, sleep};
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// Looks until `look` answers, at most for `within`.
+///
+/// An error of `look` means "not yet" and is what the last-seen part of the final message says.
+pub async fn until<T, Look, Seen>(
+    what: impl Display,
+    within: Duration,
+    mut look: Look,
+) -> Result<T>
+where
+    Look: FnMut() -> Seen,
+    Seen: Future<Output = Result<T>>,
+{
+    let deadline = Instant::now() + within;
+    loop {
+        let seen = match tokio::time::timeout_at(deadline, look()).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(not_yet)) => format!("{not_yet:#}"),
+            Err(_) => "the last look itself did not come back".to_owned(),
+        };
+        if Instant::now() + BETWEEN_LOOKS >= deadline {
+            return Err(anyhow!("{what} did not happen within {within:?}; last seen: {seen}"));
+        }
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
