@@ -1,1 +1,48 @@
-//! To come.
+//! What an action may at most do, whatever module is loaded.
+//!
+//! Owns the rules between a module's decision and its effects. It knows no module, trusts no snapshot and does no
+//! input or output: the host hands it what it read and asks for leave. It shares no code with the reconciler.
+//!
+//! # Flow
+//! 1. [`permit`] judges a whole decision against the resource it is about, before anything happens. One refusal
+//!    means that no action of that decision is tried.
+//! 2. Before each action the host reads what [`reads`] names, and [`check`] judges the action against that [`Fresh`]
+//!    read: the preconditions that the module gave, and the envelope's own quorum rule.
+//!
+//! # Which preconditions an effect must carry
+//! Every action carries `resourceUid`. Further:
+//!
+//! | effect | preconditions |
+//! |---|---|
+//! | UpdateStatus | `resourceVersion` |
+//! | Apply | `object` |
+//! | … a pod that starts as `new` | `birthToken` |
+//! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
+//! | … a pod on a claim that this decision does not make | `claimUid` |
+//! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
+//! | Delete a claim | `object` (present), and `departed` or `birthToken` |
+//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; nothing, which is good only for a pod that has ended and keeps its disk |
+//! | Delete another child | `object` (present) |
+//! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
+//! | RemoveMember | `clusterId`, `members`, `healthyVoters` |
+//! | MoveLeader | `clusterId`, `members`, `leader` |
+//!
+//! A precondition that is given without need is checked all the same.
+
+mod arguments;
+mod check;
+mod child;
+mod decision;
+mod fresh;
+mod pod;
+mod preconditions;
+mod quorum;
+mod refusal;
+
+pub use check::check;
+pub use decision::{MAX_ACTIONS, permit};
+pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
+pub use refusal::Refusal;
+
+#[cfg(test)]
+mod fixtures;

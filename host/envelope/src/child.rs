@@ -1,0 +1,322 @@
+//! What a child may look like: its name, its owner, its labels, and the fields its kind may have.
+//!
+//! Fields are allowed by list, by comparing the object with a copy that has only those: what Kubernetes adds
+//! tomorrow is refused until it is listed here. Pods have a file of their own, [`crate::pod`].
+
+use std::collections::BTreeMap;
+
+use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, Resource, names};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service, ServicePort, ServiceSpec};
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::Serialize;
+
+use crate::Refusal;
+use crate::pod::judge_pod;
+
+/// Keys of the operator's own annotations begin so.
+pub(crate) const OWN_PREFIX: &str = "etcd.database.coreos.com/";
+/// Old clients of Services read it; it opens nothing.
+const TOLERATE_UNREADY: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
+
+/// Adds a refusal for everything that a child of `resource` may not be.
+pub(crate) fn judge_child(
+    object: &Child,
+    resource: &Resource,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    judge_name(object.kind(), object.name(), resource, refusals);
+    judge_metadata(object, resource, spec, refusals);
+    match object {
+        Child::Pod(pod) => judge_pod(pod, resource, spec, refusals),
+        Child::PersistentVolumeClaim(claim) => judge_claim(claim, spec, refusals),
+        Child::Service(service) => judge_service(service, resource, refusals),
+        Child::PodDisruptionBudget(budget) => judge_budget(budget, resource, refusals),
+    }
+}
+
+/// A name that the cluster gives to an object of that kind.
+pub(crate) fn judge_name(
+    kind: ObjectKind,
+    name: &str,
+    resource: &Resource,
+    refusals: &mut Vec<Refusal>,
+) {
+    let cluster = resource.name.as_str();
+    let is_own = match kind {
+        ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => {
+            let suffix = name
+                .strip_prefix(cluster)
+                .and_then(|rest| rest.strip_prefix('-'));
+            suffix.is_some_and(|suffix| {
+                (1..=10).contains(&suffix.len())
+                    && suffix
+                        .chars()
+                        .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+            })
+        }
+        ObjectKind::Service => {
+            name == names::peer_service(cluster) || name == names::client_service(cluster)
+        }
+        ObjectKind::PodDisruptionBudget => name == names::disruption_budget(cluster),
+    };
+    if !is_own {
+        refusals.push(Refusal::ForeignName {
+            kind,
+            name: name.to_owned(),
+            cluster: cluster.to_owned(),
+        });
+    }
+}
+
+fn judge_metadata(
+    object: &Child,
+    resource: &Resource,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    let (kind, metadata) = (object.kind(), object.metadata());
+    let name = object.name().to_owned();
+    if let Some(namespace) = &metadata.namespace
+        && *namespace != resource.namespace
+    {
+        refusals.push(Refusal::ForeignNamespace {
+            kind,
+            name: name.clone(),
+            namespace: namespace.clone(),
+        });
+    }
+    if !is_owned_alone(metadata, resource) {
+        refusals.push(Refusal::Owner {
+            kind,
+            name: name.clone(),
+        });
+    }
+    let allowed = ObjectMeta {
+        name: metadata.name.clone(),
+        namespace: metadata.namespace.clone(),
+        owner_references: metadata.owner_references.clone(),
+        labels: metadata.labels.clone(),
+        annotations: metadata.annotations.clone(),
+        ..ObjectMeta::default()
+    };
+    only(kind, &name, "metadata", metadata, &allowed, refusals);
+    judge_labels(object, resource, spec, refusals);
+    let empty = BTreeMap::new();
+    let asked = spec
+        .pod
+        .as_ref()
+        .and_then(|pod| pod.annotations.as_ref())
+        .filter(|_| kind == ObjectKind::Pod);
+    for (key, value) in metadata.annotations.as_ref().unwrap_or(&empty) {
+        let is_own = match kind {
+            ObjectKind::Pod => key == names::VERSION_ANNOTATION || key.starts_with(OWN_PREFIX),
+            ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
+            ObjectKind::PersistentVolumeClaim | ObjectKind::PodDisruptionBudget => {
+                key.starts_with(OWN_PREFIX)
+            }
+        };
+        if !is_own && asked.and_then(|asked| asked.get(key)) != Some(value) {
+            refusals.push(Refusal::Annotation {
+                kind,
+                name: name.clone(),
+                annotation: key.clone(),
+            });
+        }
+    }
+}
+
+fn is_owned_alone(metadata: &ObjectMeta, resource: &Resource) -> bool {
+    match metadata.owner_references.as_deref() {
+        Some([owner]) => {
+            owner.uid == resource.uid
+                && owner.name == resource.name
+                && owner.kind == resource.kind
+                && owner.kind == KIND
+                && owner.api_version == resource.api_version
+                && owner.controller == Some(true)
+        }
+        Some(_) | None => false,
+    }
+}
+
+fn judge_labels(
+    object: &Child,
+    resource: &Resource,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    let (kind, name) = (object.kind(), object.name());
+    let empty = BTreeMap::new();
+    let found = object.metadata().labels.as_ref().unwrap_or(&empty);
+    let own = names::labels(&resource.name);
+    let asked = spec
+        .pod
+        .as_ref()
+        .and_then(|pod| pod.labels.as_ref())
+        .filter(|_| kind == ObjectKind::Pod);
+    let mut wrong = |label: &String| {
+        refusals.push(Refusal::Label {
+            kind,
+            name: name.to_owned(),
+            label: label.clone(),
+        });
+    };
+    own.iter()
+        .filter(|(key, value)| found.get(*key) != Some(value))
+        .for_each(|(key, _)| wrong(key));
+    for (key, value) in found {
+        let is_known = own.contains_key(key)
+            || key.starts_with(OWN_PREFIX)
+            || (key == names::NODE_LABEL && value == name)
+            || asked.and_then(|asked| asked.get(key)) == Some(value);
+        if !is_known {
+            wrong(key);
+        }
+    }
+}
+
+fn judge_claim(claim: &PersistentVolumeClaim, spec: &EtcdClusterSpec, refusals: &mut Vec<Refusal>) {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    let asked = spec
+        .pod
+        .as_ref()
+        .and_then(|pod| pod.persistent_volume_claim_spec.clone());
+    let is_asked = match (asked, &claim.spec) {
+        (Some(mut asked), Some(found)) => {
+            // The one field that every claim must have and that people leave out.
+            asked.access_modes = asked.access_modes.or_else(|| found.access_modes.clone());
+            asked == *found
+        }
+        (Some(_) | None, _) => false,
+    };
+    if !is_asked {
+        refusals.push(Refusal::Claim {
+            name: name.to_owned(),
+        });
+    }
+}
+
+fn judge_service(service: &Service, resource: &Resource, refusals: &mut Vec<Refusal>) {
+    let kind = ObjectKind::Service;
+    let name = service.metadata.name.as_deref().unwrap_or_default();
+    let empty = ServiceSpec::default();
+    let spec = service.spec.as_ref().unwrap_or(&empty);
+    if !selects_cluster(spec.selector.as_ref(), resource) {
+        refusals.push(Refusal::Selector {
+            kind,
+            name: name.to_owned(),
+        });
+    }
+    if spec
+        .type_
+        .as_deref()
+        .is_some_and(|kind| kind != "ClusterIP")
+    {
+        refusals.push(field(kind, name, "spec.type"));
+    }
+    if spec
+        .cluster_ip
+        .as_deref()
+        .is_some_and(|address| address != "None")
+    {
+        refusals.push(field(kind, name, "spec.clusterIP"));
+    }
+    let ports = spec.ports.as_ref().map(|ports| {
+        let allowed = |port: &ServicePort| ServicePort {
+            node_port: None,
+            ..port.clone()
+        };
+        ports.iter().map(allowed).collect()
+    });
+    let allowed = ServiceSpec {
+        selector: spec.selector.clone(),
+        type_: spec.type_.clone(),
+        cluster_ip: spec.cluster_ip.clone(),
+        ports,
+        publish_not_ready_addresses: spec.publish_not_ready_addresses,
+        ip_family_policy: spec.ip_family_policy.clone(),
+        ..ServiceSpec::default()
+    };
+    only(kind, name, "spec", spec, &allowed, refusals);
+}
+
+fn judge_budget(budget: &PodDisruptionBudget, resource: &Resource, refusals: &mut Vec<Refusal>) {
+    let kind = ObjectKind::PodDisruptionBudget;
+    let name = budget.metadata.name.as_deref().unwrap_or_default();
+    let empty = PodDisruptionBudgetSpec::default();
+    let spec = budget.spec.as_ref().unwrap_or(&empty);
+    let labels = spec
+        .selector
+        .as_ref()
+        .and_then(|selector| selector.match_labels.as_ref());
+    if !selects_cluster(labels, resource) {
+        refusals.push(Refusal::Selector {
+            kind,
+            name: name.to_owned(),
+        });
+    }
+    if !matches!(spec.min_available, Some(IntOrString::Int(1..=7))) {
+        refusals.push(Refusal::Budget {
+            name: name.to_owned(),
+        });
+    }
+    let allowed = PodDisruptionBudgetSpec {
+        min_available: spec.min_available.clone(),
+        selector: Some(LabelSelector {
+            match_labels: labels.cloned(),
+            ..LabelSelector::default()
+        }),
+        unhealthy_pod_eviction_policy: spec.unhealthy_pod_eviction_policy.clone(),
+        ..PodDisruptionBudgetSpec::default()
+    };
+    only(kind, name, "spec", spec, &allowed, refusals);
+}
+
+/// Further labels in a selector only make it narrower.
+fn selects_cluster(selector: Option<&BTreeMap<String, String>>, resource: &Resource) -> bool {
+    let own = names::labels(&resource.name);
+    selector.is_some_and(|selector| {
+        own.iter()
+            .all(|(key, value)| selector.get(key) == Some(value))
+    })
+}
+
+pub(crate) fn field(kind: ObjectKind, name: &str, field: impl Into<String>) -> Refusal {
+    Refusal::Field {
+        kind,
+        name: name.to_owned(),
+        field: field.into(),
+    }
+}
+
+/// Refuses `found` where it differs from `allowed`, the copy that has only fields of the list.
+pub(crate) fn only<T: PartialEq + Serialize>(
+    kind: ObjectKind,
+    name: &str,
+    path: &str,
+    found: &T,
+    allowed: &T,
+    refusals: &mut Vec<Refusal>,
+) {
+    if found == allowed {
+        return;
+    }
+    let (found, allowed) = (serde_json::json!(found), serde_json::json!(allowed));
+    let fields = found
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, value)| allowed.get(key) != Some(value));
+    let before = refusals.len();
+    refusals.extend(fields.map(|(key, _)| field(kind, name, format!("{path}.{key}"))));
+    // Two values that differ and are equal as JSON would otherwise pass.
+    if refusals.len() == before {
+        refusals.push(field(kind, name, path));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Judges a whole decision against its resource, before anything happens.
+//!
+//! Reads nothing of the world; the world is [`crate::check`]'s question.
+
+use contract::{
+    Action, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType, ObjectKind, Resource,
+    SCHEMA, names,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::child::{judge_child, judge_name};
+use crate::fresh::is_paused;
+use crate::pod::{judge_image, judge_pod_annotations};
+use crate::preconditions::require;
+use crate::{Refusal, ResourceHead};
+
+/// How many actions a decision may hold.
+pub const MAX_ACTIONS: usize = 64;
+const MAX_EVENTS: usize = 16;
+const MAX_FINDINGS: usize = 256;
+/// An object or a status, as JSON.
+const MAX_BYTES: usize = 64 * 1024;
+/// Limits of the API server's event validation.
+const MAX_REASON: usize = 128;
+const MAX_NOTE: usize = 1024;
+
+/// Says whether a decision about `resource` may be carried out at all.
+///
+/// # Errors
+/// Every rule it breaks. None of its actions may happen then.
+pub fn permit(decision: &Decision, resource: &Resource) -> Result<(), Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    judge_counts(decision, &mut refusals);
+    if decision.actions.len() <= MAX_ACTIONS && decision.schema == SCHEMA {
+        let spec = EtcdClusterSpec::deserialize(&resource.spec);
+        for (position, action) in decision.actions.iter().enumerate() {
+            judge(
+                action,
+                &decision.actions[..position],
+                resource,
+                &spec,
+                &mut refusals,
+            );
+        }
+    }
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(refusals)
+    }
+}
+
+fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
+    let Decision {
+        schema,
+        actions,
+        requeue: _,
+        report,
+    } = decision;
+    if *schema != SCHEMA {
+        refusals.push(Refusal::Schema {
+            found: *schema,
+            expected: SCHEMA,
+        });
+    }
+    let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
+    let counts = [
+        ("actions", actions.len(), MAX_ACTIONS),
+        ("findings", report.findings.len(), MAX_FINDINGS),
+        (
+            "events",
+            count(|action| matches!(action.effect, Effect::Event { .. })),
+            MAX_EVENTS,
+        ),
+        (
+            "status updates",
+            count(|action| matches!(action.effect, Effect::UpdateStatus { .. })),
+            1,
+        ),
+        ("actions that bear on the quorum", count(bears_on_quorum), 1),
+    ];
+    for (what, found, limit) in counts {
+        if found > limit {
+            refusals.push(Refusal::TooMany { what, found, limit });
+        }
+    }
+}
+
+/// A change of members or leader, or the deletion of a listed member's pod.
+fn bears_on_quorum(action: &Action) -> bool {
+    action.effect.is_membership_change()
+        || (matches!(
+            action.effect,
+            Effect::Delete {
+                kind: ObjectKind::Pod,
+                ..
+            }
+        ) && action.pre.touches.is_some())
+}
+
+fn judge(
+    action: &Action,
+    before: &[Action],
+    resource: &Resource,
+    spec: &Result<EtcdClusterSpec, serde_json::Error>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let Action { effect, pre } = action;
+    if pre.resource_uid != resource.uid {
+        let (expected, found) = (resource.uid.clone(), pre.resource_uid.clone());
+        refusals.push(Refusal::OtherResource { expected, found });
+    }
+    if !matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. }) {
+        let (effect, target) = (effect.name(), effect.target());
+        if resource.deleted.is_some() {
+            refusals.push(Refusal::Deleting { effect, target });
+        } else if is_paused(resource) {
+            refusals.push(Refusal::Paused { effect, target });
+        }
+    }
+    require(action, before, refusals);
+    judge_departed(action, refusals);
+    match effect {
+        Effect::UpdateStatus { status } => judge_status(status, resource, spec, refusals),
+        Effect::Event { kind, reason, note } => judge_event(*kind, reason, note, refusals),
+        Effect::Apply { object } => match spec {
+            Ok(spec) => {
+                judge_size(
+                    object,
+                    || format!("{} {}", object.kind().name(), object.name()),
+                    refusals,
+                );
+                judge_child(object, resource, spec, refusals);
+            }
+            Err(error) => refusals.push(Refusal::UnreadableSpec {
+                why: error.to_string(),
+            }),
+        },
+        Effect::AnnotatePod { name, annotations } => {
+            judge_name(ObjectKind::Pod, name, resource, refusals);
+            judge_pod_annotations(name, annotations, refusals);
+        }
+        Effect::Delete {
+            kind,
+            name,
+            grace_seconds: _,
+        } => judge_name(*kind, name, resource, refusals),
+        Effect::AddLearner { name, peer_urls } => {
+            judge_name(ObjectKind::Pod, name, resource, refusals);
+            judge_peer_urls(name, peer_urls, resource, refusals);
+        }
+        Effect::Promote { .. } | Effect::RemoveMember { .. } | Effect::MoveLeader { .. } => {}
+    }
+}
+
+/// That somebody else departed is no reason to delete this object.
+fn judge_departed(action: &Action, refusals: &mut Vec<Refusal>) {
+    if let (Effect::Delete { name, .. }, Some(departed)) = (&action.effect, &action.pre.departed)
+        && name != departed
+    {
+        refusals.push(Refusal::OtherMember { pod: name.clone() });
+    }
+}
+
+fn judge_status(
+    status: &EtcdClusterStatus,
+    resource: &Resource,
+    spec: &Result<EtcdClusterSpec, serde_json::Error>,
+    refusals: &mut Vec<Refusal>,
+) {
+    judge_size(status, || "the status".to_owned(), refusals);
+    let recorded = ResourceHead::of(resource);
+    let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
+    let rewritten = match recorded.cluster_id {
+        contract::Observed::Absent => None,
+        contract::Observed::Seen(id) if status.cluster_id == Some(id) => None,
+        contract::Observed::Seen(id) => Some(id.to_string()),
+        contract::Observed::Unknown(why) => Some(why),
+    };
+    if let Some(from) = rewritten {
+        let to = words(status.cluster_id.map(|id| id.to_string()));
+        refusals.push(Refusal::RewrittenStatus {
+            field: "clusterId",
+            from,
+            to,
+        });
+    }
+    // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
+    if let (Some(birth), Ok(spec)) = (&status.birth, spec)
+        && recorded.birth.is_none_or(|plan| plan.image != birth.image)
+    {
+        judge_image(&birth.image, spec, None, refusals);
+    }
+}
+
+fn judge_event(kind: EventType, reason: &str, note: &str, refusals: &mut Vec<Refusal>) {
+    let why = match kind {
+        EventType::Normal | EventType::Warning
+            if reason.is_empty() || reason.len() > MAX_REASON =>
+        {
+            "the reason must have 1 to 128 characters"
+        }
+        EventType::Normal | EventType::Warning
+            if !reason.chars().all(|letter| letter.is_ascii_alphanumeric()) =>
+        {
+            "the reason must be one word of letters and digits"
+        }
+        EventType::Normal | EventType::Warning if note.is_empty() || note.len() > MAX_NOTE => {
+            "the note must have 1 to 1,024 bytes"
+        }
+        EventType::Normal | EventType::Warning => return,
+    };
+    let reason = reason.chars().take(MAX_REASON).collect();
+    refusals.push(Refusal::MalformedEvent { reason, why });
+}
+
+/// `scheme://<member>.<cluster>.<namespace>.svc<domain>:2380`.
+fn judge_peer_urls(name: &str, urls: &[String], resource: &Resource, refusals: &mut Vec<Refusal>) {
+    let host = names::member_host(name, &resource.name, &resource.namespace, "");
+    let is_own = |url: &str| {
+        let Some(("http" | "https", rest)) = url.split_once("://") else {
+            return false;
+        };
+        let Some((found, port)) = rest.rsplit_once(':') else {
+            return false;
+        };
+        let domain = found.strip_prefix(&host);
+        port == names::PEER_PORT.to_string()
+            && domain.is_some_and(|domain| {
+                (domain.is_empty() || domain.starts_with('.'))
+                    && domain.chars().all(|letter| {
+                        letter.is_ascii_alphanumeric() || letter == '.' || letter == '-'
+                    })
+            })
+    };
+    let foreign = urls.iter().find(|url| !is_own(url));
+    if let Some(url) = foreign
+        .cloned()
+        .or_else(|| urls.is_empty().then(String::new))
+    {
+        refusals.push(Refusal::PeerUrl {
+            member: name.to_owned(),
+            url,
+        });
+    }
+}
+
+fn judge_size<T: Serialize>(value: &T, what: impl Fn() -> String, refusals: &mut Vec<Refusal>) {
+    let mut count = ByteCount(0);
+    // Counting cannot fail; a value that cannot be written as JSON is as good as too large.
+    let found = serde_json::to_writer(&mut count, value).map_or(usize::MAX, |()| count.0);
+    if found > MAX_BYTES {
+        refusals.push(Refusal::TooLarge {
+            what: what(),
+            found,
+            limit: MAX_BYTES,
+        });
+    }
+}
+
+/// Counts what is written to it.
+struct ByteCount(usize);
+
+impl std::io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! What is read again immediately before an effect, and which effect needs what.
+//!
+//! Does not read: the host fills [`Fresh`].
+
+use contract::{Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Resource};
+use serde::Deserialize;
+
+use crate::arguments::InitialCluster;
+
+/// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    /// This instance holds the lease at this moment.
+    pub lease_held: bool,
+    /// The custom resource. Always needed.
+    pub resource: Observed<ResourceHead>,
+    /// The child that the effect touches.
+    pub object: Observed<ObjectHead>,
+    /// The claim that a pod is built on.
+    pub claim: Observed<ObjectHead>,
+    /// Members and endpoints, asked at this moment.
+    pub etcd: EtcdView,
+}
+
+/// What counts of the custom resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceHead {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// Its deletion was asked for.
+    pub deleted: bool,
+    /// `spec.paused` is true.
+    pub paused: bool,
+    /// `status.birth`, if it can be read.
+    pub birth: Option<Birth>,
+    /// `status.clusterId`; `Unknown` when there is one that cannot be read.
+    pub cluster_id: Observed<ClusterId>,
+}
+
+impl ResourceHead {
+    /// Takes what counts out of a resource. An unreadable status has no birth plan.
+    #[must_use]
+    pub fn of(resource: &Resource) -> Self {
+        let cluster_id = match resource.status.get("clusterId") {
+            None | Some(serde_json::Value::Null) => Observed::Absent,
+            Some(value) => ClusterId::deserialize(value)
+                .map_or_else(|error| Observed::Unknown(error.to_string()), Observed::Seen),
+        };
+        Self {
+            uid: resource.uid.clone(),
+            resource_version: resource.resource_version.clone(),
+            deleted: resource.deleted.is_some(),
+            paused: is_paused(resource),
+            birth: resource
+                .status
+                .get("birth")
+                .and_then(|value| Birth::deserialize(value).ok()),
+            cluster_id,
+        }
+    }
+}
+
+/// `spec.paused`, even when the rest of the spec cannot be read.
+pub(crate) fn is_paused(resource: &Resource) -> bool {
+    resource
+        .spec
+        .get("paused")
+        .and_then(serde_json::Value::as_bool)
+        == Some(true)
+}
+
+/// What counts of a child.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectHead {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// UID of the controlling owner reference.
+    pub owner: Option<String>,
+    /// Its deletion was asked for.
+    pub deleted: bool,
+    /// A pod whose phase is Succeeded or Failed: none of its containers will run again.
+    pub ended: bool,
+    /// `claimName` of a pod's volume `etcd-data`.
+    pub claim: Option<String>,
+}
+
+/// What must be read before an action. The resource and the lease always.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// The child it touches.
+    pub object: Option<(ObjectKind, String)>,
+    /// The claim its pod is built on.
+    pub claim: Option<String>,
+    /// etcd's members and endpoints.
+    pub etcd: bool,
+}
+
+/// Says what [`crate::check`] needs to judge this action.
+#[must_use]
+pub fn reads(action: &Action) -> Reads {
+    let Action { effect, pre } = action;
+    let asks_etcd = pre.cluster_id.is_some()
+        || pre.members.is_some()
+        || pre.leader.is_some()
+        || pre.touches.is_some()
+        || pre.healthy_voters.is_some()
+        || pre.departed.is_some();
+    let etcd = asks_etcd
+        || match effect {
+            Effect::AddLearner { .. }
+            | Effect::Promote { .. }
+            | Effect::RemoveMember { .. }
+            | Effect::MoveLeader { .. } => true,
+            Effect::Apply { object } => match &**object {
+                Child::Pod(pod) => InitialCluster::of_pod(pod).joins(),
+                Child::PersistentVolumeClaim(_)
+                | Child::Service(_)
+                | Child::PodDisruptionBudget(_) => false,
+            },
+            Effect::AnnotatePod { name, annotations } => {
+                InitialCluster::new(name, annotations).joins()
+            }
+            Effect::UpdateStatus { .. } | Effect::Event { .. } | Effect::Delete { .. } => false,
+        };
+    let claim = match effect {
+        Effect::Apply { object } => match &**object {
+            Child::Pod(pod) => claim_of(pod),
+            Child::PersistentVolumeClaim(_) | Child::Service(_) | Child::PodDisruptionBudget(_) => {
+                None
+            }
+        },
+        Effect::UpdateStatus { .. }
+        | Effect::Event { .. }
+        | Effect::AnnotatePod { .. }
+        | Effect::Delete { .. }
+        | Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. } => None,
+    };
+    Reads {
+        object: effect.kind().map(|kind| (kind, effect.target())),
+        claim,
+        etcd,
+    }
+}
+
+/// The claim a pod would mount.
+pub(crate) fn claim_of(pod: &k8s_openapi::api::core::v1::Pod) -> Option<String> {
+    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+    volumes
+        .iter()
+        .find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone()))
+}

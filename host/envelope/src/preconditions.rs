@@ -1,0 +1,102 @@
+//! Which preconditions an effect must carry; the table is in the crate's documentation.
+//!
+//! Looks at the decision alone. Whether they hold is [`crate::check`]'s question.
+
+use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions};
+
+use crate::Refusal;
+use crate::arguments::InitialCluster;
+use crate::fresh::claim_of;
+
+/// Adds a refusal for each precondition that `action` lacks. `before` are the actions of the decision before it.
+pub(crate) fn require(action: &Action, before: &[Action], refusals: &mut Vec<Refusal>) {
+    let Action { effect, pre } = action;
+    let missing = missing(effect, pre, before);
+    refusals.extend(
+        missing
+            .into_iter()
+            .map(|field| Refusal::MissingPrecondition {
+                effect: effect.name(),
+                target: effect.target(),
+                field,
+            }),
+    );
+}
+
+fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    let mut need = |there: bool, field: &'static str| {
+        if !there {
+            missing.push(field);
+        }
+    };
+    let present = matches!(pre.object, Some(ObjectPrecondition::Present { .. }));
+    let is_birth = pre.birth_token.is_some();
+    let is_departed = pre.departed.is_some();
+    match effect {
+        Effect::UpdateStatus { .. } => need(pre.resource_version.is_some(), "resourceVersion"),
+        Effect::Event { .. } => {}
+        Effect::Apply { object } => {
+            need(pre.object.is_some(), "object");
+            if let Child::Pod(pod) = &**object {
+                let initial = InitialCluster::of_pod(pod);
+                need(initial != InitialCluster::New || is_birth, "birthToken");
+                need(!initial.joins() || pre.cluster_id.is_some(), "clusterId");
+                need(!initial.joins() || pre.members.is_some(), "members");
+                let claim = claim_of(pod);
+                let is_fresh = claim
+                    .as_ref()
+                    .is_none_or(|claim| makes_claim(before, claim));
+                need(is_fresh || pre.claim_uid.is_some(), "claimUid");
+            }
+        }
+        Effect::AnnotatePod { name, annotations } => {
+            need(present, "object");
+            let joins = InitialCluster::new(name, annotations).joins();
+            need(!joins || pre.cluster_id.is_some(), "clusterId");
+            need(!joins || pre.members.is_some(), "members");
+        }
+        Effect::Delete {
+            kind: ObjectKind::Pod,
+            ..
+        } => {
+            need(present, "object");
+            if !is_departed && !is_birth && pre.touches.is_some() {
+                need(pre.cluster_id.is_some(), "clusterId");
+                need(pre.members.is_some(), "members");
+                need(pre.healthy_voters.is_some(), "healthyVoters");
+            }
+        }
+        Effect::Delete {
+            kind: ObjectKind::PersistentVolumeClaim,
+            ..
+        } => {
+            need(present, "object");
+            need(is_departed || is_birth, "departed");
+        }
+        Effect::Delete {
+            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget,
+            ..
+        } => need(present, "object"),
+        Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. } => {
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
+            need(pre.healthy_voters.is_some(), "healthyVoters");
+        }
+        Effect::MoveLeader { .. } => {
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
+            need(pre.leader.is_some(), "leader");
+        }
+    }
+    missing
+}
+
+/// Whether an action before this one makes the claim, so that no snapshot can know its uid.
+fn makes_claim(before: &[Action], name: &str) -> bool {
+    before.iter().any(|action| {
+        action.pre.object == Some(ObjectPrecondition::Absent)
+            && matches!(&action.effect, Effect::Apply { object }
+                if object.kind() == ObjectKind::PersistentVolumeClaim && object.name() == name)
+    })
+}

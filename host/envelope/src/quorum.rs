@@ -1,0 +1,130 @@
+//! Counts votes on a fresh read of etcd. A member without evidence has none.
+//!
+//! Healthy is a voter that answered at its own endpoint, in the cluster of the list, and follows a leader.
+
+use contract::{
+    ClusterId, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed, names,
+};
+
+use crate::Refusal;
+
+/// A confirmed member list with what the members themselves said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Votes<'a> {
+    membership: &'a Membership,
+    etcd: &'a EtcdView,
+}
+
+/// The majority of `voters`.
+pub(crate) const fn quorum(voters: u32) -> u32 {
+    voters / 2 + 1
+}
+
+impl<'a> Votes<'a> {
+    /// The member list, if a quorum confirmed it.
+    pub(crate) fn confirmed(etcd: &'a EtcdView) -> Result<Self, Refusal> {
+        match &etcd.membership {
+            Observed::Seen(membership) if membership.linearizable => Ok(Self { membership, etcd }),
+            Observed::Seen(_) => Err(Refusal::Unconfirmed),
+            Observed::Absent => Err(Refusal::Unread {
+                what: "the member list",
+                why: "no member to ask".to_owned(),
+            }),
+            Observed::Unknown(why) => Err(Refusal::Unread {
+                what: "the member list",
+                why: why.clone(),
+            }),
+        }
+    }
+
+    pub(crate) fn membership(&self) -> &'a Membership {
+        self.membership
+    }
+
+    pub(crate) fn cluster_id(&self) -> ClusterId {
+        self.membership.cluster_id
+    }
+
+    pub(crate) fn member(&self, id: MemberId) -> Result<&'a Member, Refusal> {
+        let found = self
+            .membership
+            .members
+            .iter()
+            .find(|member| member.id == id);
+        found.ok_or_else(|| Refusal::NotMember {
+            member: id.to_string(),
+        })
+    }
+
+    /// The member of that name, by the name it published or by its peer URL.
+    pub(crate) fn member_named(&self, name: &str) -> Option<&'a Member> {
+        self.membership.members.iter().find(|member| {
+            member.name == name
+                || member
+                    .peer_urls
+                    .iter()
+                    .any(|url| names::member_of_url(url) == Some(name))
+        })
+    }
+
+    /// Number of votes in the list.
+    pub(crate) fn voters(&self) -> u32 {
+        count(self.membership.voters())
+    }
+
+    /// Healthy voters, without `except`.
+    pub(crate) fn healthy_without(&self, except: Option<MemberId>) -> u32 {
+        count(
+            self.membership
+                .voters()
+                .filter(|member| Some(member.id) != except && self.is_healthy(member)),
+        )
+    }
+
+    /// Whether this voter or learner answers as such, in this cluster, following a leader.
+    pub(crate) fn is_healthy(&self, member: &Member) -> bool {
+        self.answers().any(|status| {
+            status.member_id == member.id
+                && status.learner == member.learner
+                && status.leader.is_some()
+        })
+    }
+
+    /// Who leads, by those who answer in the highest term. None when they do not know or disagree.
+    pub(crate) fn leader(&self) -> Option<MemberId> {
+        let term = self.answers().map(|status| status.raft_term).max()?;
+        let mut leaders = self
+            .answers()
+            .filter(|status| status.raft_term == term)
+            .filter_map(|status| status.leader);
+        let leader = leaders.next()?;
+        leaders.all(|other| other == leader).then_some(leader)
+    }
+
+    /// A member that is a learner or has not started, other than `except`.
+    pub(crate) fn outstanding(&self, except: Option<MemberId>) -> Option<MemberId> {
+        let mut members = self.membership.members.iter();
+        members
+            .find(|member| Some(member.id) != except && is_unfinished(member))
+            .map(|member| member.id)
+    }
+
+    fn answers(&self) -> impl Iterator<Item = &'a EndpointStatus> {
+        let id = self.cluster_id();
+        self.etcd
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.status.seen())
+            .filter(move |status| status.cluster_id == id)
+    }
+}
+
+/// A learner, or a member that was added and has not run yet.
+pub(crate) fn is_unfinished(member: &Member) -> bool {
+    member.learner || member.name.is_empty()
+}
+
+/// Fewer than seven in practice; a count that does not fit is no quorum.
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}
