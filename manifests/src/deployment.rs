@@ -1,0 +1,162 @@
+//! The Deployment: one pod, restricted, with room for recordings and for compiled modules.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::rbac::NAME;
+
+/// Where health, readiness and metrics are served.
+const HTTP_PORT: i32 = 8080;
+/// A user that is nobody's.
+const USER: i64 = 65532;
+/// Writable folders, by volume: what decisions saw and did, and compiled modules.
+const FOLDERS: [(&str, &str, &str); 2] = [
+    ("recordings", "/var/lib/binnacle", "1Gi"),
+    ("modules", "/var/cache/binnacle", "256Mi"),
+];
+
+/// Labels of everything that belongs to the operator itself. None of them is a label of etcd members.
+pub(crate) fn labels() -> BTreeMap<String, String> {
+    BTreeMap::from([("app.kubernetes.io/name".to_owned(), NAME.to_owned())])
+}
+
+/// The operator's Deployment.
+pub(crate) fn deployment(namespace: &str, image: &str) -> Deployment {
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(NAME.to_owned()),
+            namespace: Some(namespace.to_owned()),
+            labels: Some(labels()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            selector: LabelSelector {
+                match_labels: Some(labels()),
+                ..LabelSelector::default()
+            },
+            // One acts at a time, and a successor is ready only when it leads: it could never replace its predecessor.
+            strategy: Some(DeploymentStrategy {
+                type_: Some("Recreate".to_owned()),
+                ..DeploymentStrategy::default()
+            }),
+            template: core::PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels()),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(pod(image)),
+            },
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}
+
+fn pod(image: &str) -> core::PodSpec {
+    let volume = |(name, _, limit): (&str, &str, &str)| core::Volume {
+        name: name.to_owned(),
+        empty_dir: Some(core::EmptyDirVolumeSource {
+            size_limit: Some(Quantity(limit.to_owned())),
+            ..core::EmptyDirVolumeSource::default()
+        }),
+        ..core::Volume::default()
+    };
+    core::PodSpec {
+        service_account_name: Some(NAME.to_owned()),
+        containers: vec![container(image)],
+        volumes: Some(FOLDERS.into_iter().map(volume).collect()),
+        security_context: Some(core::PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(USER),
+            run_as_group: Some(USER),
+            fs_group: Some(USER),
+            seccomp_profile: Some(core::SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                ..core::SeccompProfile::default()
+            }),
+            ..core::PodSecurityContext::default()
+        }),
+        ..core::PodSpec::default()
+    }
+}
+
+fn container(image: &str) -> core::Container {
+    let mount = |(name, path, _): (&str, &str, &str)| core::VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        ..core::VolumeMount::default()
+    };
+    core::Container {
+        name: NAME.to_owned(),
+        image: Some(image.to_owned()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        args: Some(vec!["run".to_owned()]),
+        env: Some(vec![
+            from_field("MY_POD_NAME", "metadata.name"),
+            from_field("MY_POD_NAMESPACE", "metadata.namespace"),
+            from_field("WATCH_NAMESPACE", "metadata.namespace"),
+        ]),
+        ports: Some(vec![core::ContainerPort {
+            name: Some("http".to_owned()),
+            container_port: HTTP_PORT,
+            ..core::ContainerPort::default()
+        }]),
+        liveness_probe: Some(core::Probe {
+            failure_threshold: Some(3),
+            ..probe("/healthz", 10)
+        }),
+        readiness_probe: Some(probe("/readyz", 2)),
+        resources: Some(core::ResourceRequirements {
+            requests: Some(BTreeMap::from([
+                ("cpu".to_owned(), Quantity("10m".to_owned())),
+                ("memory".to_owned(), Quantity("32Mi".to_owned())),
+            ])),
+            ..core::ResourceRequirements::default()
+        }),
+        security_context: Some(core::SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(core::Capabilities {
+                drop: Some(vec!["ALL".to_owned()]),
+                add: None,
+            }),
+            ..core::SecurityContext::default()
+        }),
+        volume_mounts: Some(FOLDERS.into_iter().map(mount).collect()),
+        // The last words of a crash belong where `kubectl describe pod` shows them.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        ..core::Container::default()
+    }
+}
+
+fn from_field(name: &str, path: &str) -> core::EnvVar {
+    core::EnvVar {
+        name: name.to_owned(),
+        value_from: Some(core::EnvVarSource {
+            field_ref: Some(core::ObjectFieldSelector {
+                field_path: path.to_owned(),
+                api_version: None,
+            }),
+            ..core::EnvVarSource::default()
+        }),
+        ..core::EnvVar::default()
+    }
+}
+
+fn probe(path: &str, period: i32) -> core::Probe {
+    core::Probe {
+        http_get: Some(core::HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::String("http".to_owned()),
+            ..core::HTTPGetAction::default()
+        }),
+        period_seconds: Some(period),
+        ..core::Probe::default()
+    }
+}

@@ -1,0 +1,122 @@
+//! The operator's rights: in one namespace, and no more than its effects need.
+//!
+//! It reads no Secret and nothing of the whole cluster.
+
+use contract::{GROUP, PLURAL};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::deployment::labels;
+
+/// Name of the ServiceAccount, the Role and its binding.
+pub(crate) const NAME: &str = "binnacle";
+
+/// Reading, as the watches do it.
+const WATCH: [&str; 3] = ["get", "list", "watch"];
+/// Server-side apply: creates what is not there and patches what is.
+const APPLY: [&str; 2] = ["create", "patch"];
+
+/// Who the operator is.
+pub(crate) fn service_account(namespace: &str) -> ServiceAccount {
+    ServiceAccount {
+        metadata: metadata(namespace),
+        ..ServiceAccount::default()
+    }
+}
+
+/// What it may do.
+pub(crate) fn role(namespace: &str) -> Role {
+    Role {
+        metadata: metadata(namespace),
+        rules: Some(vec![
+            rule(GROUP, &[PLURAL], &[&WATCH]),
+            rule(
+                GROUP,
+                &[&format!("{PLURAL}/status")],
+                &[&["patch", "update"]],
+            ),
+            rule(
+                "",
+                &["persistentvolumeclaims", "pods", "services"],
+                &[&WATCH, &APPLY, &["delete"]],
+            ),
+            rule(
+                "policy",
+                &["poddisruptionbudgets"],
+                &[&WATCH, &APPLY, &["delete"]],
+            ),
+            rule("events.k8s.io", &["events"], &[&APPLY]),
+            rule(
+                "coordination.k8s.io",
+                &["leases"],
+                &[&["get", "update"], &APPLY],
+            ),
+        ]),
+    }
+}
+
+/// That this one may do it.
+pub(crate) fn role_binding(namespace: &str) -> RoleBinding {
+    RoleBinding {
+        metadata: metadata(namespace),
+        role_ref: RoleRef {
+            api_group: Some("rbac.authorization.k8s.io".to_owned()),
+            kind: "Role".to_owned(),
+            name: NAME.to_owned(),
+        },
+        subjects: Some(vec![Subject {
+            kind: "ServiceAccount".to_owned(),
+            name: NAME.to_owned(),
+            namespace: Some(namespace.to_owned()),
+            ..Subject::default()
+        }]),
+    }
+}
+
+fn metadata(namespace: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(NAME.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        labels: Some(labels()),
+        ..ObjectMeta::default()
+    }
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&[&str]]) -> PolicyRule {
+    let owned = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut verbs = owned(&verbs.concat());
+    verbs.sort_unstable();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(owned(resources)),
+        verbs,
+        ..PolicyRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_right_is_a_wildcard_and_none_reads_secrets() {
+        for rule in role("any").rules.expect("rules") {
+            let words = [
+                rule.api_groups.unwrap_or_default(),
+                rule.resources.unwrap_or_default(),
+                rule.verbs,
+            ]
+            .concat();
+            assert!(
+                !words.iter().any(|word| word == "*" || word == "secrets"),
+                "{words:?}"
+            );
+        }
+    }
+}

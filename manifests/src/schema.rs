@@ -1,0 +1,186 @@
+//! The structural schema of the custom resource, made from the contract's own types.
+//!
+//! The spec refuses what has the wrong type. The status refuses next to nothing: a newer module may write more than
+//! this schema knows, and old objects hold nulls.
+
+use contract::{EtcdClusterSpec, EtcdClusterStatus};
+use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::AddNullable;
+use serde_json::{Map, Value, json};
+
+/// Longest description of a field that is kept whole. Kubernetes' own types have essays.
+const LONGEST_DESCRIPTION: usize = 300;
+
+/// The schema of the whole resource, without the rules.
+pub(crate) fn etcd_cluster() -> Value {
+    let mut status = schema_of::<EtcdClusterStatus>();
+    each_object(&mut status, &forgive);
+    status["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    json!({
+        "description": "An etcd cluster: what is wanted, and how it is.",
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "spec": schema_of::<EtcdClusterSpec>(),
+            "status": status,
+        },
+    })
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::openapi3()
+        .with(|settings| {
+            // A structural schema has neither references nor a dialect.
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .with_transform(AddNullable::default())
+        .with_transform(StructuralSchemaRewriter)
+        .with_transform(OptionalEnum)
+        .with_transform(OptionalIntOrString)
+        .into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    each_object(&mut schema, &plain);
+    schema
+}
+
+/// Applies `change` to every schema inside `schema`, innermost first. Names of properties are not schemas.
+fn each_object(schema: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    for (key, value) in object.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                properties
+                    .values_mut()
+                    .for_each(|property| each_object(property, change));
+            }
+            ("anyOf" | "oneOf" | "allOf", Value::Array(schemas)) => {
+                schemas
+                    .iter_mut()
+                    .for_each(|schema| each_object(schema, change));
+            }
+            ("items" | "additionalProperties", schema) => each_object(schema, change),
+            _ => {}
+        }
+    }
+    change(object);
+}
+
+/// Leaves the types alone and takes away what does not belong into a stored schema.
+fn plain(schema: &mut Map<String, Value>) {
+    // A default would be written into people's specs, and their tools would find a difference for ever.
+    schema.remove("default");
+    schema.remove("title");
+    // Bounds of Rust's integer types are no wish of ours.
+    schema.remove("format");
+    schema.remove("minimum");
+    schema.remove("maximum");
+    if let Some(description) = schema.get_mut("description") {
+        *description = json!(shortened(description.as_str().unwrap_or_default()));
+    }
+}
+
+/// Makes a part of the status accept what older and newer writers put there.
+fn forgive(schema: &mut Map<String, Value>) {
+    schema.remove("required");
+    schema.remove("enum");
+    schema.insert("nullable".to_owned(), json!(true));
+}
+
+/// The description's first paragraph in one line, cut after a sentence where it is too long.
+fn shortened(description: &str) -> String {
+    let paragraph = description.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() <= LONGEST_DESCRIPTION {
+        return line;
+    }
+    match line
+        .match_indices(". ")
+        .map(|(at, _)| at)
+        .take_while(|at| *at < LONGEST_DESCRIPTION)
+        .last()
+    {
+        Some(end) => line[..=end].to_owned(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at<'a>(schema: &'a Value, path: &str) -> &'a Value {
+        path.split('.')
+            .fold(schema, |schema, name| &schema["properties"][name])
+    }
+
+    #[test]
+    fn every_key_of_the_old_operator_has_its_place() {
+        let schema = etcd_cluster();
+        for path in [
+            "spec.size",
+            "spec.repository",
+            "spec.version",
+            "spec.paused",
+            "spec.TLS.static.member.peerSecret",
+            "spec.TLS.static.member.serverSecret",
+            "spec.TLS.static.operatorSecret",
+            "spec.pod.labels",
+            "spec.pod.annotations",
+            "spec.pod.nodeSelector",
+            "spec.pod.tolerations",
+            "spec.pod.affinity",
+            "spec.pod.antiAffinity",
+            "spec.pod.resources",
+            "spec.pod.etcdEnv",
+            "spec.pod.persistentVolumeClaimSpec",
+            "spec.pod.busyboxImage",
+            "spec.pod.securityContext",
+            "spec.pod.DNSTimeoutInSecond",
+            "spec.pod.ClusterDomain",
+            "status.phase",
+            "status.reason",
+            "status.controlPaused",
+            "status.conditions",
+            "status.size",
+            "status.serviceName",
+            "status.clientPort",
+            "status.members.ready",
+            "status.members.unready",
+            "status.currentVersion",
+            "status.targetVersion",
+        ] {
+            assert!(at(&schema, path).is_object(), "{path} is missing");
+        }
+    }
+
+    /// Defaults in the schema end up in people's specs.
+    #[test]
+    fn nothing_is_filled_in() {
+        assert!(!etcd_cluster().to_string().contains(r#""default":"#));
+    }
+
+    /// A module newer than the schema must be able to write its status, else the cluster stands still.
+    #[test]
+    fn the_status_takes_words_that_are_not_invented_yet() {
+        let schema = etcd_cluster();
+        let status = schema["properties"]["status"].to_string();
+        assert!(!status.contains(r#""enum":"#) && !status.contains(r#""required":"#));
+        assert_eq!(
+            schema["properties"]["status"]["x-kubernetes-preserve-unknown-fields"],
+            true
+        );
+    }
+
+    /// YAML that says `cpu: 1` holds a number.
+    #[test]
+    fn quantities_are_numbers_or_strings() {
+        let schema = etcd_cluster();
+        let limits = &at(&schema, "spec.pod.resources.limits")["additionalProperties"];
+        assert_eq!(limits["x-kubernetes-int-or-string"], true);
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs every check in order with live output and ends with one line: `N passed, N failed`.
+//!
+//! Knows which checks there are and how to count them. What they mean is theirs.
+#![expect(clippy::print_stdout, reason = "this is a command line")]
+
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
+use clap::Parser;
+
+/// Runs the checks of this repository.
+#[derive(Parser)]
+enum Arguments {
+    /// Whatever needs no cluster.
+    Check,
+    /// The same, then the suites that start a real Kubernetes.
+    Test,
+}
+
+/// One program to run.
+struct Step {
+    title: String,
+    program: &'static str,
+    arguments: Vec<String>,
+    counts: Counts,
+}
+
+/// What a step adds to the sum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// One: it succeeds or it does not.
+    Itself,
+    /// The tests it reports.
+    ItsTests,
+}
+
+/// How many passed and the names of those that did not.
+#[derive(Default)]
+struct Sum {
+    passed: usize,
+    failed: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let started = Instant::now();
+    let mut sum = Sum::default();
+    match steps(&arguments) {
+        Ok(steps) => steps.iter().for_each(|step| run(step, &mut sum)),
+        Err(error) => sum.failed.push(format!("the list of checks: {error:#}")),
+    }
+    if !sum.failed.is_empty() {
+        println!("\nFailed:");
+        sum.failed.iter().for_each(|failure| println!("  {failure}"));
+    }
+    println!("\nAll of it took {} s.", started.elapsed().as_secs());
+    println!("{} passed, {} failed", sum.passed, sum.failed.len());
+    ExitCode::from(u8::from(!sum.failed.is_empty()))
+}
+
+/// The steps, cheapest first.
+fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo cannot read this workspace")?;
+    let mut steps = vec![
+        cargo("format", Counts::Itself, "fmt --all -- --check"),
+        cargo("lints", Counts::Itself, "clippy --all-targets -- --deny warnings"),
+        Step {
+            title: "sealed module".to_owned(),
+            program: "make",
+            arguments: vec!["--no-print-directory".to_owned(), "wasm".to_owned()],
+            counts: Counts::Itself,
+        },
+        cargo("tests without a cluster", Counts::ItsTests, "test --no-fail-fast --lib --bins --tests"),
+    ];
+    if has_cargo_deny() {
+        steps.push(cargo("licences, bans, sources", Counts::Itself, "deny --log-level error check bans licenses sources"));
+    } else {
+        println!("cargo-deny is not here, so licences are not looked at; to have it: cargo install --locked cargo-deny");
+    }
+    match arguments {
+        Arguments::Check => {}
+        Arguments::Test => steps.extend(live_suites(&metadata).iter().map(|suite| {
+            cargo(
+                &format!("suite `{suite}` on a real Kubernetes"),
+                Counts::ItsTests,
+                &format!("test --no-fail-fast --package tests --test {suite}"),
+            )
+        })),
+    }
+    Ok(steps)
+}
+
+fn cargo(title: &str, counts: Counts, arguments: &str) -> Step {
+    let arguments = arguments.split(' ').map(str::to_owned).collect();
+    Step { title: title.to_owned(), program: "cargo", arguments, counts }
+}
+
+/// The suites that need a cluster: those that a plain `cargo test` leaves out (`test = false`).
+fn live_suites(metadata: &Metadata) -> Vec<String> {
+    metadata
+        .packages
+        .iter()
+        .flat_map(|package| &package.targets)
+        .filter(|target| target.kind.contains(&TargetKind::Test) && !target.test)
+        .map(|target| target.name.clone())
+        .collect()
+}
+
+fn has_cargo_deny() -> bool {
+    Command::new("cargo").args(["deny", "--version"]).output().is_ok_and(|answer| answer.status.success())
+}
+
+/// Runs one step, shows what it prints, and adds to the sum.
+fn run(step: &Step, sum: &mut Sum) {
+    let started = Instant::now();
+    println!("\n{}", heading(&step.title));
+    let before = (sum.passed, sum.failed.len());
+    let succeeded = match output_of(step, sum) {
+        Ok(succeeded) => succeeded,
+        Err(error) => {
+            println!("{error:#}");
+            false
+        }
+    };
+    match (succeeded, step.counts) {
+        (true, Counts::Itself) => sum.passed += 1,
+        (true, Counts::ItsTests) => {}
+        // Tests that failed have been counted; whatever else ended the step has not.
+        (false, Counts::Itself | Counts::ItsTests) if sum.failed.len() > before.1 => {}
+        (false, Counts::Itself | Counts::ItsTests) => sum.failed.push(step.title.clone()),
+    }
+    println!(
+        "{}: {} passed, {} failed, {} s",
+        step.title,
+        sum.passed - before.0,
+        sum.failed.len() - before.1,
+        started.elapsed().as_secs()
+    );
+}
+
+/// Whether the step's program succeeded. Its tests are counted on the way.
+fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
+    let mut child = Command::new(step.program)
+        .args(&step.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{} cannot be started", step.program))?;
+    let output = child.stdout.take().context("the program has no output")?;
+    for line in BufReader::new(output).lines() {
+        let line = line.context("the program's output cannot be read")?;
+        println!("{line}");
+        if step.counts == Counts::ItsTests {
+            count(&line, sum);
+        }
+    }
+    Ok(child.wait().context("the program's end cannot be seen")?.success())
+}
+
+/// Reads one line of the test harness: a test that failed, or a binary's result.
+fn count(line: &str, sum: &mut Sum) {
+    if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        sum.failed.push(name.to_owned());
+    }
+    if let Some(result) = line.strip_prefix("test result: ") {
+        sum.passed += result
+            .split(['.', ';'])
+            .find_map(|part| part.trim().strip_suffix(" passed"))
+            .and_then(|number| number.parse::<usize>().ok())
+            .unwrap_or_default();
+    }
+}
+
+fn heading(title: &str) -> String {
+    if std::io::stdout().is_terminal() { format!("\u{1b}[1m== {title}\u{1b}[0m") } else { format!("== {title}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_counted_from_the_harness_lines() {
+        let mut sum = Sum::default();
+        for line in [
+            "running 3 tests",
+            "test a::holds ... ok",
+            "test a::breaks ... FAILED",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ] {
+            count(line, &mut sum);
+        }
+        assert_eq!((sum.passed, sum.failed), (2, vec!["a::breaks".to_owned()]));
+    }
+}
