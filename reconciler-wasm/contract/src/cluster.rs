@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, EnvVar, PersistentVolumeClaimSpec, PodSecurityContext, ResourceRequirements, Toleration,
+    Affinity, EnvVar, PersistentVolumeClaimSpec, PodSecurityContext, ResourceRequirements,
+    Toleration,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,10 +84,18 @@ pub struct PodPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
     /// Accepted and not used: pods need no init container.
-    #[serde(default, rename = "DNSTimeoutInSecond", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "DNSTimeoutInSecond",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub dns_timeout_in_second: Option<i64>,
     /// Appended to `<member>.<cluster>.<namespace>.svc` in member URLs, for example `.cluster.local`.
-    #[serde(default, rename = "ClusterDomain", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "ClusterDomain",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub cluster_domain: Option<String>,
 }
 

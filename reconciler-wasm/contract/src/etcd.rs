@@ -40,7 +40,13 @@ impl Membership {
         let entries: Vec<String> = self
             .members
             .iter()
-            .map(|member| format!("{}:{}", member.id, if member.learner { "learner" } else { "voter" }))
+            .map(|member| {
+                format!(
+                    "{}:{}",
+                    member.id,
+                    if member.learner { "learner" } else { "voter" }
+                )
+            })
             .collect();
         Fingerprint(entries.join(","))
     }

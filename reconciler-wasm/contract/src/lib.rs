@@ -22,13 +22,11 @@ pub use cluster::{
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
-pub use etcd::{
-    Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership,
-};
+pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};
 pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
 pub use kubernetes::{
-    DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service, ServicePort,
-    Volume, VolumePhase,
+    DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
+    ServicePort, Volume, VolumePhase,
 };
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};

@@ -83,7 +83,10 @@ mod tests {
     #[test]
     fn a_member_is_the_first_label_of_its_peer_url() {
         assert_eq!(member_of_url("http://a-x1.a.ns.svc:2380"), Some("a-x1"));
-        assert_eq!(member_of_url("https://a-0000.a.ns.svc.cluster.local:2380"), Some("a-0000"));
+        assert_eq!(
+            member_of_url("https://a-0000.a.ns.svc.cluster.local:2380"),
+            Some("a-0000")
+        );
         assert_eq!(member_of_url("nonsense"), None);
         assert_eq!(member_of_url("http://"), None);
     }

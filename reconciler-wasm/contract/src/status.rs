@@ -86,10 +86,18 @@ pub enum Phase {
 #[serde(rename_all = "camelCase")]
 pub struct MemberNames {
     /// Healthy members.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "null_as_default"
+    )]
     pub ready: Vec<String>,
     /// The others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "null_as_default"
+    )]
     pub unready: Vec<String>,
 }
 
@@ -200,7 +208,10 @@ pub enum MemberHealth {
     Unknown,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if passes a reference"
+)]
 const fn is_zero(number: &i64) -> bool {
     *number == 0
 }

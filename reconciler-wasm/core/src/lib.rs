@@ -1,1 +1,94 @@
-//! To come.
+//! Every judgement of Binnacle: one snapshot in, one decision out.
+//!
+//! Owns what is done and why. It performs nothing, reads no clock and keeps no memory: what it must remember
+//! stands in the resource's status, what it may know stands in the snapshot.
+
+mod assess;
+mod build;
+mod clock;
+mod entropy;
+mod pre;
+mod quorum;
+mod status;
+mod step;
+mod validate;
+
+use contract::{Decision, Description, Effect, Reason, Requeue, SCHEMA, Snapshot};
+
+use crate::step::Step;
+
+/// What this module says of itself before it is used.
+#[must_use]
+pub fn describe() -> Description {
+    Description {
+        name: "binnacle".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        oldest_schema: SCHEMA,
+        newest_schema: SCHEMA,
+        decision_schema: SCHEMA,
+        minimum_host: "0.1.0".to_owned(),
+    }
+}
+
+/// Answers one snapshot with one decision. Total: every input has an answer.
+///
+/// # Flow
+/// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid.
+/// 2. `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
+/// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
+/// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
+pub fn reconcile(snapshot: &Snapshot) -> Decision {
+    let memory = match status::remembered(&snapshot.resource) {
+        Ok(memory) => memory,
+        Err(finding) => return refuse(Step::report(finding)),
+    };
+    if snapshot.resource.deleted.is_some() {
+        return refuse(step::delete());
+    }
+    let cluster = match validate::validate(&snapshot.resource) {
+        Ok(cluster) => cluster,
+        Err(invalid) => {
+            let status = status::refused(snapshot, &memory, &invalid);
+            let mut step = Step::report(invalid);
+            status::write_if_changed(snapshot, &memory, status, &mut step);
+            return decide(step);
+        }
+    };
+    let situation = assess::assess(&cluster, snapshot, &memory);
+    let mut step = step::step(&cluster, &situation);
+    let status = status::render(&cluster, &situation, &step);
+    if cluster.paused {
+        step.actions.clear();
+    }
+    status::write_if_changed(snapshot, &memory, status, &mut step);
+    decide(step)
+}
+
+fn refuse(step: Step) -> Decision {
+    decide(step)
+}
+
+fn decide(step: Step) -> Decision {
+    let Step {
+        actions,
+        requeue,
+        findings,
+        birth: _,
+        recreated: _,
+        cluster_id: _,
+    } = step;
+    debug_assert!(
+        actions
+            .iter()
+            .filter(|action| matches!(action.effect, Effect::UpdateStatus { .. }))
+            .count()
+            <= 1,
+        "one status a decision"
+    );
+    Decision {
+        schema: SCHEMA,
+        actions,
+        requeue: requeue.map(|(after, why): (_, Reason)| Requeue { after, why }),
+        report: contract::Report { findings },
+    }
+}

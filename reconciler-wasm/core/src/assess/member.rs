@@ -1,0 +1,317 @@
+//! One member: its pod, its disk, its health.
+//!
+//! Owns when a member counts as healthy and when its disk counts as lost; says nothing of the cluster.
+
+use std::collections::BTreeMap;
+
+use contract::{
+    ClusterId, EndpointStatus, EtcdClusterStatus, MemberHealth, MemberId, MemberRecord, MemberRole,
+    Membership, Millis, Observed, Pod, PodPhase, Snapshot, Volume, VolumePhase,
+};
+
+use super::name_of;
+use crate::clock;
+
+/// What etcd says in its last words when it has no data and was told that it has.
+const NO_DATA: &[&str] = &[
+    "has already been bootstrapped",
+    "cannot fetch cluster info from peer urls",
+    "could not retrieve cluster information from the given URLs",
+];
+
+/// A member of the list, of the plan, or of memory.
+pub(crate) struct Member<'a> {
+    pub(crate) name: &'a str,
+    /// etcd's id, where the list or memory knows it.
+    pub(crate) id: Option<MemberId>,
+    pub(crate) learner: bool,
+    /// It has been running at least once.
+    pub(crate) started: bool,
+    pub(crate) pod: Option<&'a Pod>,
+    pub(crate) volume: Option<&'a Volume>,
+    pub(crate) health: Health<'a>,
+    pub(crate) disk: Disk,
+    pub(crate) record: Option<&'a MemberRecord>,
+}
+
+/// How a member is.
+pub(crate) enum Health<'a> {
+    /// It answers, is in the recorded cluster and follows a leader.
+    Healthy(&'a EndpointStatus),
+    /// It is known not to be.
+    Unhealthy(String),
+    /// It could not be asked, so it may be either.
+    Unknown(String),
+}
+
+/// Where a member's data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// It is where it was.
+    Kept,
+    /// It does not exist yet.
+    Unmade,
+    /// It is known to be gone or empty.
+    Lost,
+}
+
+impl Member<'_> {
+    pub(crate) const fn is_healthy(&self) -> bool {
+        matches!(self.health, Health::Healthy(_))
+    }
+
+    pub(crate) const fn status(&self) -> Option<&EndpointStatus> {
+        match &self.health {
+            Health::Healthy(status) => Some(status),
+            Health::Unhealthy(_) | Health::Unknown(_) => None,
+        }
+    }
+
+    /// The leader it follows, when it is healthy.
+    pub(crate) fn follows(&self) -> Option<MemberId> {
+        self.status().and_then(|status| status.leader)
+    }
+
+    pub(crate) const fn role(&self) -> MemberRole {
+        match (self.id, self.learner) {
+            (None, _) => MemberRole::Planned,
+            (Some(_), true) => MemberRole::Learner,
+            (Some(_), false) => MemberRole::Voter,
+        }
+    }
+
+    pub(crate) const fn remembered_health(&self) -> MemberHealth {
+        match self.health {
+            Health::Healthy(_) => MemberHealth::Healthy,
+            Health::Unhealthy(_) => MemberHealth::Unhealthy,
+            Health::Unknown(_) => MemberHealth::Unknown,
+        }
+    }
+
+    /// How long it has not been healthy. Zero when it is healthy, or was when it was last remembered.
+    pub(crate) fn down_for(&self, now: Millis) -> Millis {
+        match (&self.health, self.record) {
+            (Health::Healthy(_), _) | (_, None) => Millis(0),
+            (_, Some(record)) if record.health == MemberHealth::Healthy => Millis(0),
+            (_, Some(record)) => {
+                clock::read(&record.since).map_or(Millis(0), |since| now.since(since))
+            }
+        }
+    }
+
+    /// How long it has had its role.
+    pub(crate) fn in_role_for(&self, now: Millis) -> Millis {
+        match self.record {
+            Some(record) if record.role == self.role() => {
+                clock::read(&record.role_since).map_or(Millis(0), |since| now.since(since))
+            }
+            Some(_) | None => Millis(0),
+        }
+    }
+
+    /// Why it is not healthy, in words.
+    pub(crate) fn complaint(&self) -> &str {
+        match &self.health {
+            Health::Healthy(_) => "healthy",
+            Health::Unhealthy(why) | Health::Unknown(why) => why,
+        }
+    }
+
+    /// The identity of the disk it runs on.
+    pub(crate) fn disk_id(&self) -> Option<&str> {
+        match (self.pod, self.volume) {
+            (Some(pod), None) if pod.claim.is_none() => Some(&pod.uid),
+            (_, volume) => volume.map(|volume| volume.uid.as_str()),
+        }
+    }
+}
+
+/// What members are judged on.
+pub(super) struct Ground<'g, 'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) memory: &'a EtcdClusterStatus,
+    /// The cluster its members must be in; none before one is known.
+    pub(super) cluster_id: Option<ClusterId>,
+    pub(super) pods: &'g BTreeMap<&'a str, &'a Pod>,
+    pub(super) volumes: &'g BTreeMap<&'a str, &'a Volume>,
+    pub(super) has_volumes: bool,
+}
+
+impl<'a> Ground<'_, 'a> {
+    /// The members of a confirmed list.
+    pub(super) fn listed(&self, list: &'a Membership) -> Vec<Member<'a>> {
+        let mut members: Vec<_> = list
+            .members
+            .iter()
+            .map(|row| {
+                self.member(
+                    name_of(row),
+                    Some(row.id),
+                    row.learner,
+                    !row.name.is_empty(),
+                )
+            })
+            .collect();
+        members.sort_by_key(|member| member.name);
+        members
+    }
+
+    /// The members of a plan that has not become a cluster yet.
+    pub(super) fn planned(&self, plan: &'a [String]) -> Vec<Member<'a>> {
+        plan.iter()
+            .map(|name| self.member(name, None, false, false))
+            .collect()
+    }
+
+    /// The members as they were when the list was last known.
+    pub(super) fn remembered(&self) -> Vec<Member<'a>> {
+        self.memory
+            .member_records
+            .iter()
+            .map(|record| {
+                self.member(
+                    &record.name,
+                    record.id,
+                    record.role != MemberRole::Voter,
+                    record.disk.is_some(),
+                )
+            })
+            .collect()
+    }
+
+    fn member(
+        &self,
+        name: &'a str,
+        id: Option<MemberId>,
+        learner: bool,
+        started: bool,
+    ) -> Member<'a> {
+        let pod = self.pods.get(name).copied();
+        let volume = self.volumes.get(name).copied();
+        let record = self
+            .memory
+            .member_records
+            .iter()
+            .find(|record| record.name == name);
+        let health = self.health(id, pod);
+        let disk = self.disk(pod, volume, started, record, &health);
+        Member {
+            name,
+            id,
+            learner,
+            started,
+            pod,
+            volume,
+            health,
+            disk,
+            record,
+        }
+    }
+
+    fn health(&self, id: Option<MemberId>, pod: Option<&'a Pod>) -> Health<'a> {
+        let Some(pod) = pod else {
+            return Health::Unhealthy("it has no pod".to_owned());
+        };
+        if pod.deleted.is_some() {
+            return Health::Unhealthy("its pod is being terminated".to_owned());
+        }
+        let endpoint = self
+            .snapshot
+            .etcd
+            .endpoints
+            .iter()
+            .find(|endpoint| endpoint.pod_uid == pod.uid);
+        match endpoint.map(|endpoint| &endpoint.status) {
+            Some(Observed::Seen(status)) => self.answered(id, status),
+            Some(Observed::Unknown(why)) if pod.running => {
+                Health::Unknown(format!("it does not answer ({why})"))
+            }
+            Some(Observed::Unknown(_) | Observed::Absent) | None => {
+                Health::Unhealthy(not_running(pod))
+            }
+        }
+    }
+
+    fn answered(&self, id: Option<MemberId>, status: &'a EndpointStatus) -> Health<'a> {
+        if let Some(expected) = self.cluster_id
+            && status.cluster_id != expected
+        {
+            return Health::Unhealthy(format!(
+                "it answers as cluster {}, not as {expected}",
+                status.cluster_id
+            ));
+        }
+        if let Some(id) = id
+            && status.member_id != id
+        {
+            return Health::Unhealthy(format!(
+                "it answers as member {}, not as {id}",
+                status.member_id
+            ));
+        }
+        if status.leader.is_none() {
+            return Health::Unhealthy("it knows of no leader".to_owned());
+        }
+        Health::Healthy(status)
+    }
+
+    fn disk(
+        &self,
+        pod: Option<&Pod>,
+        volume: Option<&Volume>,
+        started: bool,
+        record: Option<&MemberRecord>,
+        health: &Health<'_>,
+    ) -> Disk {
+        if let Health::Healthy(_) = health {
+            return Disk::Kept;
+        }
+        let in_pod = match (pod, record.and_then(|record| record.disk.as_deref())) {
+            (Some(pod), _) => pod.claim.is_none(),
+            (None, _) => volume.is_none() && !self.has_volumes,
+        };
+        let volume = volume.filter(|volume| {
+            volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || pod.is_some())
+        });
+        let identity = if in_pod {
+            pod.map(|pod| pod.uid.as_str())
+        } else {
+            volume.map(|volume| volume.uid.as_str())
+        };
+        let recorded = record.and_then(|record| record.disk.as_deref());
+        match (identity, recorded) {
+            (None, Some(_)) => Disk::Lost,
+            (None, None) if started => Disk::Lost,
+            (None, None) => Disk::Unmade,
+            (Some(found), Some(recorded)) if found != recorded => Disk::Lost,
+            (Some(_), _) if started && says_no_data(pod) => Disk::Lost,
+            (Some(_), _) => Disk::Kept,
+        }
+    }
+}
+
+/// Whether the container that is not running ended because its disk was empty.
+fn says_no_data(pod: Option<&Pod>) -> bool {
+    pod.is_some_and(|pod| {
+        !pod.running
+            && pod
+                .last_exit
+                .as_ref()
+                .is_some_and(|exit| NO_DATA.iter().any(|words| exit.message.contains(words)))
+    })
+}
+
+fn not_running(pod: &Pod) -> String {
+    if let Some(why) = &pod.unschedulable {
+        return format!("no node takes its pod: {why}");
+    }
+    if let Some(why) = &pod.waiting {
+        return format!("its container waits: {why}");
+    }
+    match pod.phase {
+        PodPhase::Pending => "its pod is starting".to_owned(),
+        PodPhase::Running => "its container is starting".to_owned(),
+        PodPhase::Succeeded | PodPhase::Failed => "its pod has ended".to_owned(),
+        PodPhase::Unknown => "its node does not answer".to_owned(),
+    }
+}

@@ -1,0 +1,29 @@
+//! The disruption budget: how many members an eviction must leave.
+
+use contract::{Resource, names};
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::metadata;
+use crate::validate::Cluster;
+
+/// A budget that keeps `quorum` members available. Learners are never Ready, so they do not count.
+pub(crate) fn disruption_budget(
+    cluster: &Cluster,
+    resource: &Resource,
+    quorum: usize,
+) -> PodDisruptionBudget {
+    PodDisruptionBudget {
+        metadata: metadata(resource, names::disruption_budget(&cluster.name)),
+        spec: Some(PodDisruptionBudgetSpec {
+            min_available: Some(IntOrString::Int(i32::try_from(quorum).unwrap_or(i32::MAX))),
+            selector: Some(LabelSelector {
+                match_labels: Some(names::labels(&cluster.name)),
+                ..LabelSelector::default()
+            }),
+            ..PodDisruptionBudgetSpec::default()
+        }),
+        status: None,
+    }
+}

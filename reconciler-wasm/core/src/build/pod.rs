@@ -1,0 +1,351 @@
+//! A member's pod: one container that runs etcd, within the `restricted` Pod Security Standard.
+//!
+//! Needs no shell and no init container: DNS names are published before readiness, probes are plain HTTP on the
+//! metrics port. Liveness asks `/livez`, which needs no quorum; readiness asks `/readyz`, which does, and which a
+//! learner never passes (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>).
+
+use std::collections::BTreeMap;
+
+use contract::{Birth, Membership, Resource, names};
+use k8s_openapi::api::core::v1::{
+    Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
+    HTTPGetAction, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
+    PodAntiAffinity, PodSecurityContext, PodSpec, Probe, SeccompProfile, SecurityContext, Volume,
+    VolumeMount, WeightedPodAffinityTerm,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::metadata;
+use crate::assess::{Living, name_of};
+use crate::validate::Cluster;
+
+/// Where the data volume is mounted; the data is in its subdirectory `data`, as it always was.
+const MOUNT: &str = "/var/etcd";
+/// The user of the `restricted` default.
+const USER: i64 = 65532;
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// How a member starts when its disk is empty. With data on the disk etcd reads none of it.
+pub(crate) struct Start {
+    pub(crate) initial_cluster: String,
+    pub(crate) state: &'static str,
+    token: Option<String>,
+}
+
+impl Start {
+    /// With all planned members, as a new cluster.
+    pub(crate) fn new_cluster(cluster: &Cluster, birth: &Birth) -> Self {
+        let entries: Vec<String> = birth
+            .members
+            .iter()
+            .map(|name| entry(name, &cluster.peer_url(name)))
+            .collect();
+        Self {
+            initial_cluster: entries.join(","),
+            state: "new",
+            token: Some(birth.token.clone()),
+        }
+    }
+
+    /// As a member that the list already has.
+    pub(crate) fn join(membership: &Membership) -> Self {
+        let mut entries: Vec<String> = membership
+            .members
+            .iter()
+            .flat_map(|row| {
+                row.peer_urls
+                    .iter()
+                    .map(move |url| entry(name_of(row), url))
+            })
+            .collect();
+        entries.sort();
+        Self {
+            initial_cluster: entries.join(","),
+            state: "existing",
+            token: None,
+        }
+    }
+
+    /// From its own disk only: with an empty one it ends at once.
+    pub(crate) fn sealed(cluster: &Cluster, member: &str) -> Self {
+        Self {
+            initial_cluster: entry(member, &cluster.peer_url(member)),
+            state: "existing",
+            token: None,
+        }
+    }
+}
+
+fn entry(name: &str, url: &str) -> String {
+    format!("{name}={url}")
+}
+
+/// The image members run, as the first of them by name has it.
+pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
+    living
+        .voters()
+        .find_map(|member| member.pod)
+        .map(|pod| pod.image.as_str())
+        .filter(|image| !image.is_empty())
+}
+
+/// The pod of `member`, on its own claim where the spec has one, else with its data in the pod.
+pub(crate) fn pod(
+    cluster: &Cluster,
+    resource: &Resource,
+    member: &str,
+    image: &str,
+    start: &Start,
+) -> Pod {
+    let claim = cluster.has_volumes().then(|| member.to_owned());
+    build(cluster, resource, member, image, start, claim)
+}
+
+/// The pod of `member` on the claim of its name, whatever the spec says of claims.
+pub(crate) fn pod_on_claim(
+    cluster: &Cluster,
+    resource: &Resource,
+    member: &str,
+    image: &str,
+    start: &Start,
+) -> Pod {
+    build(
+        cluster,
+        resource,
+        member,
+        image,
+        start,
+        Some(member.to_owned()),
+    )
+}
+
+fn build(
+    cluster: &Cluster,
+    resource: &Resource,
+    member: &str,
+    image: &str,
+    start: &Start,
+    claim: Option<String>,
+) -> Pod {
+    let policy = &cluster.pod;
+    let mut meta = metadata(resource, member.to_owned());
+    let mut labels = policy.labels.clone().unwrap_or_default();
+    labels.append(meta.labels.get_or_insert_default());
+    labels.insert(names::NODE_LABEL.to_owned(), member.to_owned());
+    meta.labels = Some(labels);
+    let mut annotations = BTreeMap::from([
+        (names::VERSION_ANNOTATION.to_owned(), version_of(image)),
+        (
+            names::INITIAL_CLUSTER_ANNOTATION.to_owned(),
+            start.initial_cluster.clone(),
+        ),
+        (
+            names::INITIAL_STATE_ANNOTATION.to_owned(),
+            start.state.to_owned(),
+        ),
+    ]);
+    for (key, value) in policy.annotations.iter().flatten() {
+        let ours =
+            key == names::INITIAL_CLUSTER_ANNOTATION || key == names::INITIAL_STATE_ANNOTATION;
+        if !ours {
+            annotations.insert(key.clone(), value.clone());
+        }
+    }
+    meta.annotations = Some(annotations);
+    let data = Volume {
+        name: names::DATA_VOLUME.to_owned(),
+        empty_dir: claim.is_none().then(EmptyDirVolumeSource::default),
+        persistent_volume_claim: claim.map(|claim_name| PersistentVolumeClaimVolumeSource {
+            claim_name,
+            read_only: None,
+        }),
+        ..Volume::default()
+    };
+    Pod {
+        metadata: meta,
+        spec: Some(PodSpec {
+            affinity: affinity(cluster),
+            automount_service_account_token: Some(false),
+            containers: vec![container(cluster, member, image, start)],
+            enable_service_links: Some(false),
+            hostname: Some(member.to_owned()),
+            node_selector: policy.node_selector.clone(),
+            restart_policy: Some("Always".to_owned()),
+            security_context: Some(policy.security_context.clone().unwrap_or_else(restricted)),
+            subdomain: Some(names::peer_service(&cluster.name)),
+            termination_grace_period_seconds: Some(30),
+            tolerations: policy.tolerations.clone(),
+            volumes: Some(vec![data]),
+            ..PodSpec::default()
+        }),
+        status: None,
+    }
+}
+
+fn version_of(image: &str) -> String {
+    image
+        .rsplit_once(":v")
+        .map_or_else(String::new, |(_, version)| version.to_owned())
+}
+
+fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    Container {
+        name: names::ETCD_CONTAINER.to_owned(),
+        image: Some(image.to_owned()),
+        command: Some(vec!["/usr/local/bin/etcd".to_owned()]),
+        args: Some(args(cluster, member, start)),
+        env: Some(environment(cluster)),
+        ports: Some(vec![
+            port("server", names::PEER_PORT),
+            port("client", names::CLIENT_PORT),
+            port("metrics", names::METRICS_PORT),
+        ]),
+        liveness_probe: Some(Probe {
+            failure_threshold: Some(6),
+            initial_delay_seconds: Some(60),
+            ..probe("/livez", 10, 5)
+        }),
+        readiness_probe: Some(Probe {
+            failure_threshold: Some(3),
+            ..probe("/readyz", 1, 3)
+        }),
+        resources: cluster.pod.resources.clone(),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            capabilities: Some(Capabilities {
+                add: None,
+                drop: Some(vec!["ALL".to_owned()]),
+            }),
+            read_only_root_filesystem: Some(true),
+            ..SecurityContext::default()
+        }),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some(vec![VolumeMount {
+            name: names::DATA_VOLUME.to_owned(),
+            mount_path: MOUNT.to_owned(),
+            ..VolumeMount::default()
+        }]),
+        ..Container::default()
+    }
+}
+
+fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
+    let mut args = vec![
+        format!("--name={member}"),
+        format!("--data-dir={MOUNT}/data"),
+        format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
+        format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
+        format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
+        format!("--advertise-client-urls={}", cluster.client_url(member)),
+        format!(
+            "--listen-metrics-urls=http://0.0.0.0:{}",
+            names::METRICS_PORT
+        ),
+    ];
+    if let Some(token) = &start.token {
+        args.push(format!("--initial-cluster-token={token}"));
+    }
+    args
+}
+
+/// The user's settings, and what the container reads from its pod's annotations at each start.
+fn environment(cluster: &Cluster) -> Vec<EnvVar> {
+    let from_annotation = |name: &str, annotation: &str| EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                api_version: Some("v1".to_owned()),
+                field_path: format!("metadata.annotations['{annotation}']"),
+            }),
+            ..EnvVarSource::default()
+        }),
+    };
+    let mut environment = cluster.pod.etcd_env.clone().unwrap_or_default();
+    environment.push(from_annotation(
+        "ETCD_INITIAL_CLUSTER",
+        names::INITIAL_CLUSTER_ANNOTATION,
+    ));
+    environment.push(from_annotation(
+        "ETCD_INITIAL_CLUSTER_STATE",
+        names::INITIAL_STATE_ANNOTATION,
+    ));
+    environment
+}
+
+/// As the user says; else members are kept off one another's nodes: strictly where `antiAffinity` asks for it.
+fn affinity(cluster: &Cluster) -> Option<Affinity> {
+    if cluster.pod.affinity.is_some() {
+        return cluster.pod.affinity.clone();
+    }
+    let term = PodAffinityTerm {
+        label_selector: Some(LabelSelector {
+            match_labels: Some(BTreeMap::from([(
+                names::CLUSTER_LABEL.to_owned(),
+                cluster.name.clone(),
+            )])),
+            ..LabelSelector::default()
+        }),
+        topology_key: HOSTNAME.to_owned(),
+        ..PodAffinityTerm::default()
+    };
+    let apart = if cluster.pod.anti_affinity.unwrap_or_default() {
+        PodAntiAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![term]),
+            ..PodAntiAffinity::default()
+        }
+    } else {
+        PodAntiAffinity {
+            preferred_during_scheduling_ignored_during_execution: Some(vec![
+                WeightedPodAffinityTerm {
+                    pod_affinity_term: term,
+                    weight: 100,
+                },
+            ]),
+            ..PodAntiAffinity::default()
+        }
+    };
+    Some(Affinity {
+        pod_anti_affinity: Some(apart),
+        ..Affinity::default()
+    })
+}
+
+fn restricted() -> PodSecurityContext {
+    PodSecurityContext {
+        fs_group: Some(USER),
+        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+        run_as_group: Some(USER),
+        run_as_non_root: Some(true),
+        run_as_user: Some(USER),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            localhost_profile: None,
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+fn probe(path: &str, period: i32, timeout: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::Int(names::METRICS_PORT),
+            scheme: Some("HTTP".to_owned()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(period),
+        timeout_seconds: Some(timeout),
+        ..Probe::default()
+    }
+}
+
+fn port(name: &str, number: i32) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: number,
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}

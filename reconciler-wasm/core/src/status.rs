@@ -1,0 +1,230 @@
+//! Renders the status: conditions for people, records for the next pass.
+//!
+//! A status that says the same as the stored one is not written again. Messages hold no times, so that a cluster at
+//! rest stays at rest.
+
+mod conditions;
+mod records;
+
+use contract::{
+    ClusterId, Effect, EtcdClusterStatus, EventType, Finding, FindingKind, MemberHealth,
+    MemberNames, MemberRole, Observed, Phase, Reason, Resource, Snapshot, names,
+};
+
+use crate::assess::{Living, Member, Situation, Stage};
+use crate::pre;
+use crate::step::Step;
+use crate::validate::Cluster;
+
+/// Reads what an earlier pass remembered.
+///
+/// # Errors
+/// A status that holds something and cannot be read: without memory nothing may be started.
+pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Finding> {
+    if resource.status.is_null() {
+        return Ok(EtcdClusterStatus::default());
+    }
+    serde_path_to_error::deserialize(&resource.status).map_err(|error| Finding {
+        kind: FindingKind::Blocked,
+        reason: Reason::UnreadableStatus,
+        message: format!(
+            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a living cluster from a \
+             new one. Correct that field.",
+            error.path(),
+            error.inner()
+        ),
+        member: None,
+    })
+}
+
+/// The status of a resource whose spec cannot be followed: what was known stays, the conditions say why.
+pub(crate) fn refused(
+    snapshot: &Snapshot,
+    memory: &EtcdClusterStatus,
+    invalid: &Finding,
+) -> EtcdClusterStatus {
+    let mut status = memory.clone();
+    status.observed_generation = Some(snapshot.resource.generation);
+    conditions::refused(
+        &mut status.conditions,
+        snapshot.now,
+        memory.cluster_id.is_some(),
+        invalid,
+    );
+    status
+}
+
+/// The status of a pass.
+pub(crate) fn render(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    step: &Step,
+) -> EtcdClusterStatus {
+    let memory = situation.memory;
+    let snapshot = situation.snapshot;
+    let living = match &situation.stage {
+        Stage::Unreadable { .. } | Stage::Unborn => None,
+        Stage::Unrecorded(living)
+        | Stage::Forming { birth: _, living }
+        | Stage::Formed {
+            cluster_id: _,
+            living,
+        } => Some(living),
+    };
+    let cluster_id = memory.cluster_id.or(step.cluster_id);
+    let birth = match cluster_id {
+        Some(_) => None,
+        None => step.birth.clone().or_else(|| memory.birth.clone()),
+    };
+    let mut status = EtcdClusterStatus {
+        phase: phase(memory.phase, cluster_id, birth.is_some()),
+        reason: String::new(),
+        control_paused: cluster.paused,
+        conditions: memory.conditions.clone(),
+        size: memory.size,
+        ready_members: memory.ready_members,
+        selector: selector(&cluster.name),
+        service_name: names::client_service(&cluster.name),
+        client_port: Some(i64::from(names::CLIENT_PORT)),
+        members: memory.members.clone(),
+        current_version: memory.current_version.clone(),
+        target_version: String::new(),
+        observed_generation: Some(snapshot.resource.generation),
+        cluster_id,
+        birth,
+        member_records: memory.member_records.clone(),
+        decided_by: memory.decided_by.clone(),
+    };
+    if let Some(living) = living {
+        status.member_records = records::records(situation, living, step);
+        count(&mut status, living);
+    }
+    conditions::render(&mut status.conditions, cluster, situation, living, step);
+    status
+}
+
+fn phase(before: Phase, cluster_id: Option<ClusterId>, planned: bool) -> Phase {
+    match (cluster_id, planned) {
+        (Some(_), _) => Phase::Running,
+        (None, true) => Phase::Creating,
+        (None, false) => before,
+    }
+}
+
+fn selector(cluster: &str) -> String {
+    let labels: Vec<String> = names::labels(cluster)
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    labels.join(",")
+}
+
+fn count(status: &mut EtcdClusterStatus, living: &Living<'_>) {
+    let (ready, unready): (Vec<&Member<'_>>, Vec<&Member<'_>>) = living
+        .members
+        .iter()
+        .partition(|member| member.is_healthy() && !member.learner);
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    status.size = number(living.members.len());
+    status.ready_members = number(ready.len());
+    let names = |members: Vec<&Member<'_>>| {
+        members
+            .iter()
+            .map(|member| member.name.to_owned())
+            .collect()
+    };
+    status.members = MemberNames {
+        ready: names(ready),
+        unready: names(unready),
+    };
+    let lowest = status
+        .member_records
+        .iter()
+        .filter(|record| record.role == MemberRole::Voter)
+        .filter_map(|record| record.version.as_deref())
+        .filter_map(|version| semver::Version::parse(version).ok())
+        .min();
+    if let Some(lowest) = lowest {
+        status.current_version = lowest.to_string();
+    }
+}
+
+/// Puts the status before all other actions where it says something new, with the events of what changed.
+pub(crate) fn write_if_changed(
+    snapshot: &Snapshot,
+    memory: &EtcdClusterStatus,
+    status: EtcdClusterStatus,
+    step: &mut Step,
+) {
+    if status == *memory && !snapshot.resource.status.is_null() {
+        return;
+    }
+    let resource = &snapshot.resource;
+    let mut first = Vec::new();
+    let events = transitions(memory, &status);
+    let mut action = pre::action(
+        resource,
+        Effect::UpdateStatus {
+            status: Box::new(status),
+        },
+    );
+    action.pre.resource_version = Some(resource.resource_version.clone());
+    first.push(action);
+    first.extend(
+        events
+            .into_iter()
+            .map(|(kind, reason, note)| pre::event(resource, kind, &reason, note)),
+    );
+    first.append(&mut step.actions);
+    step.actions = first;
+}
+
+/// Events are told once: when a condition or a member changes.
+fn transitions(
+    before: &EtcdClusterStatus,
+    after: &EtcdClusterStatus,
+) -> Vec<(EventType, String, String)> {
+    let mut events = Vec::new();
+    for condition in &after.conditions {
+        let old = before
+            .conditions
+            .iter()
+            .find(|old| old.kind == condition.kind);
+        if let Some(event) = conditions::event(old, condition) {
+            events.push(event);
+        }
+    }
+    for record in &after.member_records {
+        let old = before
+            .member_records
+            .iter()
+            .find(|old| old.name == record.name);
+        let was = old.map(|old| old.health);
+        match (was, record.health) {
+            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown) => {
+                events.push((
+                    EventType::Warning,
+                    Reason::MemberUnhealthy.name().to_owned(),
+                    format!("Member {} is not healthy", record.name),
+                ))
+            }
+            (Some(MemberHealth::Unhealthy | MemberHealth::Unknown), MemberHealth::Healthy)
+                if record.role == MemberRole::Voter
+                    && old.is_some_and(|old| old.disk.is_some()) =>
+            {
+                events.push((
+                    EventType::Normal,
+                    "MemberHealthy".to_owned(),
+                    format!("Member {} is healthy again", record.name),
+                ));
+            }
+            (None | Some(_), _) => {}
+        }
+    }
+    events
+}
+
+/// Whether objects that say how the cluster stands could not be read.
+pub(crate) const fn is_unread<T>(observed: &Observed<T>) -> bool {
+    matches!(observed, Observed::Unknown(_))
+}

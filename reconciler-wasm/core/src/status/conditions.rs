@@ -1,0 +1,339 @@
+//! Conditions: what holds of the cluster, with a reason from one list and a sentence for people.
+//!
+//! Each type is always there once a cluster was looked at, so that its absence never means anything.
+
+use contract::{Condition, ConditionStatus, EventType, Finding, FindingKind, Millis, Reason};
+
+use super::is_unread;
+use crate::assess::{Health, Living, Situation, Stage};
+use crate::clock;
+use crate::quorum::quorum;
+use crate::step::Step;
+use crate::validate::Cluster;
+
+const AVAILABLE: &str = "Available";
+const PROGRESSING: &str = "Progressing";
+const DEGRADED: &str = "Degraded";
+const SCALING: &str = "Scaling";
+const BLOCKED: &str = "Blocked";
+
+/// One condition before its times are known.
+struct Claim {
+    kind: &'static str,
+    status: ConditionStatus,
+    reason: Reason,
+    message: String,
+}
+
+/// Conditions of a spec that cannot be followed.
+pub(super) fn refused(
+    conditions: &mut Vec<Condition>,
+    now: Millis,
+    formed: bool,
+    invalid: &Finding,
+) {
+    let mut claims = vec![claim(
+        BLOCKED,
+        ConditionStatus::True,
+        invalid.reason,
+        invalid.message.clone(),
+    )];
+    claims.push(claim(
+        PROGRESSING,
+        ConditionStatus::False,
+        invalid.reason,
+        "Nothing is done until the spec is corrected.".to_owned(),
+    ));
+    if !formed {
+        claims.push(claim(
+            AVAILABLE,
+            ConditionStatus::False,
+            invalid.reason,
+            "No member was started.".to_owned(),
+        ));
+    }
+    merge(conditions, now, claims);
+}
+
+/// Conditions of a pass.
+pub(super) fn render(
+    conditions: &mut Vec<Condition>,
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &Step,
+) {
+    let claims = vec![
+        available(situation, living, step),
+        progressing(step),
+        degraded(situation, living),
+        scaling(cluster, situation, living),
+        blocked(step),
+    ];
+    merge(conditions, situation.snapshot.now, claims);
+}
+
+fn claim(kind: &'static str, status: ConditionStatus, reason: Reason, message: String) -> Claim {
+    Claim {
+        kind,
+        status,
+        reason,
+        message,
+    }
+}
+
+fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step) -> Claim {
+    let Some(living) = living else {
+        return match &situation.stage {
+            Stage::Unreadable { kind, why } => claim(
+                AVAILABLE,
+                ConditionStatus::Unknown,
+                Reason::KubernetesUnreadable,
+                format!("{kind} could not be listed: {why}"),
+            ),
+            Stage::Unborn | Stage::Unrecorded(_) | Stage::Forming { .. } | Stage::Formed { .. } => {
+                claim(
+                    AVAILABLE,
+                    ConditionStatus::False,
+                    Reason::Forming,
+                    "No member answers yet.".to_owned(),
+                )
+            }
+        };
+    };
+    let votes = living.votes();
+    let counted = format!("{} of {} voters are healthy", votes.healthy, votes.voters);
+    if votes.has_quorum() && (living.membership.is_some() || step.cluster_id.is_some()) {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::True,
+            Reason::QuorumHealthy,
+            format!("{counted}."),
+        );
+    }
+    if matches!(situation.stage, Stage::Forming { .. }) {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::False,
+            Reason::Forming,
+            format!("{counted}; {} are needed.", quorum(votes.voters)),
+        );
+    }
+    let unknown = living
+        .voters()
+        .filter(|member| matches!(member.health, Health::Unknown(_)))
+        .count();
+    if votes.healthy + unknown >= quorum(votes.voters)
+        || is_unread(&situation.snapshot.objects.pods)
+    {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::Unknown,
+            Reason::MembersUnknown,
+            format!(
+                "{counted}, {unknown} could not be asked; {} are needed.",
+                quorum(votes.voters)
+            ),
+        );
+    }
+    let why = step.findings.iter().find(|finding| {
+        matches!(
+            finding.reason,
+            Reason::QuorumLost | Reason::DataLost | Reason::ClusterIdMismatch
+        )
+    });
+    let (reason, message) = why.map_or_else(
+        || {
+            (
+                Reason::QuorumLost,
+                format!("{counted}; {} are needed.", quorum(votes.voters)),
+            )
+        },
+        |finding| (finding.reason, finding.message.clone()),
+    );
+    claim(AVAILABLE, ConditionStatus::False, reason, message)
+}
+
+fn progressing(step: &Step) -> Claim {
+    let under_way = step
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.kind, FindingKind::Doing | FindingKind::Waiting));
+    under_way.map_or_else(
+        || {
+            claim(
+                PROGRESSING,
+                ConditionStatus::False,
+                Reason::AsSpecified,
+                "Nothing is under way.".to_owned(),
+            )
+        },
+        |finding| {
+            claim(
+                PROGRESSING,
+                ConditionStatus::True,
+                finding.reason,
+                finding.message.clone(),
+            )
+        },
+    )
+}
+
+fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+    let formed = matches!(situation.stage, Stage::Formed { .. });
+    let down: Vec<String> = living
+        .into_iter()
+        .flat_map(Living::voters)
+        .filter(|member| formed && !member.is_healthy())
+        .map(|member| format!("{}: {}", member.name, member.complaint()))
+        .collect();
+    if let Stage::Unreadable { kind, why } = &situation.stage {
+        return claim(
+            DEGRADED,
+            ConditionStatus::Unknown,
+            Reason::KubernetesUnreadable,
+            format!("{kind} could not be listed: {why}"),
+        );
+    }
+    if down.is_empty() {
+        return claim(
+            DEGRADED,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "No voter is down.".to_owned(),
+        );
+    }
+    claim(
+        DEGRADED,
+        ConditionStatus::True,
+        Reason::MemberUnhealthy,
+        down.join("; "),
+    )
+}
+
+fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+    let voters = living.map_or(0, |living| living.voters().count());
+    let still = || {
+        claim(
+            SCALING,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "The number of members is as asked.".to_owned(),
+        )
+    };
+    if !matches!(situation.stage, Stage::Formed { .. }) {
+        return still();
+    }
+    let Some(wanted) = cluster.size else {
+        return claim(
+            SCALING,
+            ConditionStatus::False,
+            Reason::InvalidSpec,
+            "The asked number of members cannot be followed.".to_owned(),
+        );
+    };
+    let sizes = format!("{voters} members vote and {wanted} are wanted.");
+    match voters.cmp(&wanted) {
+        std::cmp::Ordering::Equal => still(),
+        std::cmp::Ordering::Less => claim(SCALING, ConditionStatus::True, Reason::ScalingUp, sizes),
+        std::cmp::Ordering::Greater => {
+            claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
+        }
+    }
+}
+
+fn blocked(step: &Step) -> Claim {
+    let stuck = step
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.kind, FindingKind::Invalid | FindingKind::Blocked));
+    stuck.map_or_else(
+        || {
+            claim(
+                BLOCKED,
+                ConditionStatus::False,
+                Reason::AsSpecified,
+                "Nothing waits for a person.".to_owned(),
+            )
+        },
+        |finding| {
+            claim(
+                BLOCKED,
+                ConditionStatus::True,
+                finding.reason,
+                finding.message.clone(),
+            )
+        },
+    )
+}
+
+/// Keeps the time of the last transition where the status is the same, and conditions of others as they are.
+fn merge(conditions: &mut Vec<Condition>, now: Millis, claims: Vec<Claim>) {
+    for claim in claims {
+        let Claim {
+            kind,
+            status,
+            reason,
+            message,
+        } = claim;
+        let old = conditions.iter().position(|old| old.kind == kind);
+        let same = old.is_some_and(|at| {
+            let old = &conditions[at];
+            old.status == status && old.reason == reason.name() && old.message == message
+        });
+        if same {
+            continue;
+        }
+        let transition = old
+            .map(|at| &conditions[at])
+            .filter(|old| old.status == status)
+            .and_then(|old| old.last_transition_time.clone())
+            .unwrap_or_else(|| clock::spell(now));
+        let next = Condition {
+            kind: kind.to_owned(),
+            status,
+            last_update_time: Some(clock::spell(now)),
+            last_transition_time: Some(transition),
+            reason: reason.name().to_owned(),
+            message,
+        };
+        match old {
+            Some(at) => conditions[at] = next,
+            None => conditions.push(next),
+        }
+    }
+}
+
+/// The event of a condition that turned, if people should hear of it.
+pub(super) fn event(
+    old: Option<&Condition>,
+    new: &Condition,
+) -> Option<(EventType, String, String)> {
+    let turned = old.map(|old| old.status) != Some(new.status)
+        || old.map(|old| &old.reason) != Some(&new.reason);
+    if !turned {
+        return None;
+    }
+    let bad = match (new.kind.as_str(), new.status) {
+        (BLOCKED, ConditionStatus::True) => true,
+        (AVAILABLE, ConditionStatus::False)
+            if old.is_some_and(|old| old.status == ConditionStatus::True) =>
+        {
+            true
+        }
+        (AVAILABLE, ConditionStatus::True)
+            if old.is_some_and(|old| old.status != ConditionStatus::True) =>
+        {
+            false
+        }
+        (_, ConditionStatus::True | ConditionStatus::False | ConditionStatus::Unknown) => {
+            return None;
+        }
+    };
+    let kind = if bad {
+        EventType::Warning
+    } else {
+        EventType::Normal
+    };
+    Some((kind, new.reason.clone(), new.message.clone()))
+}

@@ -1,0 +1,75 @@
+//! What is remembered of each member from pass to pass.
+//!
+//! Times change only when the state they date changes.
+
+use contract::{MemberHealth, MemberRecord, MemberRole};
+
+use crate::assess::{Living, Member, Situation};
+use crate::clock;
+use crate::step::Step;
+
+/// The records of a pass, sorted by name.
+pub(crate) fn records(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &Step,
+) -> Vec<MemberRecord> {
+    living
+        .members
+        .iter()
+        .map(|member| record(situation, member, step))
+        .collect()
+}
+
+fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> MemberRecord {
+    let now = clock::spell(situation.snapshot.now);
+    let health = member.remembered_health();
+    let role = member.role();
+    let old = member.record;
+    // Unknown and unhealthy are one state to the clock: a member that flaps between them is down all the time.
+    let was_down = old.map(|old| old.health != MemberHealth::Healthy);
+    let since = match (old, was_down == Some(health != MemberHealth::Healthy)) {
+        (Some(old), true) => old.since.clone(),
+        (Some(_) | None, _) => now.clone(),
+    };
+    let role_since = match old {
+        Some(old) if old.role == role => old.role_since.clone(),
+        Some(_) | None => now,
+    };
+    let status = member.status();
+    let recreations = match (health, old) {
+        (MemberHealth::Healthy, _) | (_, None) => 0,
+        (MemberHealth::Unhealthy | MemberHealth::Unknown, Some(old)) => {
+            old.recreations + i64::from(step.recreated.as_deref() == Some(member.name))
+        }
+    };
+    MemberRecord {
+        name: member.name.to_owned(),
+        id: member.id.or_else(|| old.and_then(|old| old.id)),
+        role: remembered_role(role, old),
+        health,
+        since,
+        role_since,
+        version: status
+            .map(|status| status.version.clone())
+            .or_else(|| old.and_then(|old| old.version.clone())),
+        disk: disk(member, old),
+        recreations,
+    }
+}
+
+/// Without a list a role is what it was.
+fn remembered_role(role: MemberRole, old: Option<&MemberRecord>) -> MemberRole {
+    match (role, old) {
+        (MemberRole::Planned, Some(old)) => old.role,
+        (MemberRole::Planned | MemberRole::Learner | MemberRole::Voter, _) => role,
+    }
+}
+
+/// A disk is remembered from the first time its member was healthy on it.
+fn disk(member: &Member<'_>, old: Option<&MemberRecord>) -> Option<String> {
+    if member.is_healthy() && member.id.is_some() {
+        return member.disk_id().map(str::to_owned);
+    }
+    old.and_then(|old| old.disk.clone())
+}

@@ -1,0 +1,256 @@
+//! Picks what to do: at most one quorum-relevant step a pass, with the harmless writes that accompany it.
+//!
+//! The order of concerns is a table of contents; each concern has its own file. Status and conditions are
+//! rendered elsewhere.
+
+mod birth;
+mod depart;
+mod furnish;
+mod join;
+mod leave;
+mod repair;
+mod scale;
+mod seal;
+
+use contract::{
+    Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
+};
+
+use crate::assess::{Living, Situation, Stage};
+use crate::quorum;
+use crate::validate::Cluster;
+
+/// How soon to look again while something is under way.
+pub(crate) const SOON: Millis = Millis(250);
+/// How soon to look again while something slow is waited for.
+pub(crate) const LATER: Millis = Millis::seconds(2);
+/// How often members are looked at when all is well.
+pub(crate) const AT_REST: Millis = Millis::seconds(10);
+
+/// What a pass does and found.
+#[derive(Default)]
+pub(crate) struct Step {
+    pub(crate) actions: Vec<Action>,
+    pub(crate) requeue: Option<(Millis, Reason)>,
+    pub(crate) findings: Vec<Finding>,
+    /// A new plan of the first members, to be remembered before any of it is done.
+    pub(crate) birth: Option<Birth>,
+    /// The member whose pod is taken down to be made again.
+    pub(crate) recreated: Option<String>,
+    /// The id to be recorded for ever.
+    pub(crate) cluster_id: Option<ClusterId>,
+}
+
+impl Step {
+    /// A step that only reports.
+    pub(crate) fn report(finding: Finding) -> Self {
+        Self {
+            findings: vec![finding],
+            ..Self::default()
+        }
+    }
+
+    fn find(&mut self, kind: FindingKind, reason: Reason, message: String) {
+        self.findings.push(Finding {
+            kind,
+            reason,
+            message,
+            member: None,
+        });
+    }
+
+    fn find_of(&mut self, kind: FindingKind, reason: Reason, member: &str, message: String) {
+        self.findings.push(Finding {
+            kind,
+            reason,
+            message,
+            member: Some(member.to_owned()),
+        });
+    }
+
+    /// Asks for another look; the earliest wish wins.
+    fn look_again(&mut self, after: Millis, why: Reason) {
+        if self.requeue.is_none_or(|(earlier, _)| after < earlier) {
+            self.requeue = Some((after, why));
+        }
+    }
+}
+
+/// What is done about a resource that is being deleted: nothing, because Kubernetes collects what it owns.
+pub(crate) fn delete() -> Step {
+    Step::report(Finding {
+        kind: FindingKind::Note,
+        reason: Reason::Deleting,
+        message: "The resource is being deleted; Kubernetes collects its pods, volumes, Services and budget.".to_owned(),
+        member: None,
+    })
+}
+
+/// Picks the step of one pass.
+pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
+    let mut step = Step {
+        findings: cluster.findings.clone(),
+        ..Step::default()
+    };
+    if cluster.paused {
+        step.find(
+            FindingKind::Blocked,
+            Reason::Paused,
+            "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
+                .to_owned(),
+        );
+    }
+    match &situation.stage {
+        Stage::Unreadable { kind, why } => {
+            step.find(
+                FindingKind::Blocked,
+                Reason::KubernetesUnreadable,
+                format!("{kind} could not be listed ({why}), so nothing is done. Check the operator's permissions and the API server."),
+            );
+            step.look_again(LATER, Reason::KubernetesUnreadable);
+        }
+        Stage::Unborn => birth::conceive(cluster, situation, &mut step),
+        Stage::Unrecorded(living) => birth::recognise(living, &mut step),
+        Stage::Forming { birth, living } => {
+            birth::attend(cluster, situation, birth, living, &mut step)
+        }
+        Stage::Formed { cluster_id, living } => {
+            formed(cluster, situation, *cluster_id, living, &mut step)
+        }
+    }
+    past_failures(&situation.snapshot.outcomes, &mut step);
+    step.findings.sort_by_key(|finding| rank(finding.kind));
+    step.look_again(AT_REST, Reason::HealthCheck);
+    step
+}
+
+/// The concerns of a cluster that has formed, in their order.
+fn formed(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    cluster_id: ClusterId,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    furnish::furnish(cluster, situation, Some(living), step);
+    repair::restore_pods(cluster, situation, living, step);
+    let Some(membership) = living.membership else {
+        say_quorum_lost(situation, cluster_id, living, step);
+        return;
+    };
+    depart::finish(situation, living, step);
+    seal::seal(cluster, situation, cluster_id, living, step);
+    // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
+    let _ = repair::replace(situation, membership, living, step)
+        || join::attend(cluster, situation, membership, living, step)
+        || repair::is_waiting(living)
+        || scale::scale(cluster, situation, membership, living, step);
+    furnish::hold_back_failing(situation, step);
+}
+
+fn say_quorum_lost(
+    situation: &Situation<'_>,
+    cluster_id: ClusterId,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let other = match situation.snapshot.etcd.membership.seen() {
+        Some(list) if list.cluster_id != cluster_id => Some(list),
+        Some(_) | None => None,
+    };
+    if let Some(list) = other {
+        step.find(
+            FindingKind::Blocked,
+            Reason::ClusterIdMismatch,
+            format!(
+                "{} answers as cluster {}, but this cluster is {cluster_id}. Nothing is changed. Find out who started \
+                 it; restore from a backup if the data of {cluster_id} is gone.",
+                list.from, list.cluster_id
+            ),
+        );
+    } else {
+        let votes = living.votes();
+        let complaints: Vec<String> = living
+            .voters()
+            .filter(|member| !member.is_healthy())
+            .map(|member| format!("{}: {}", member.name, repair::lost_words(member)))
+            .collect();
+        let all_lost = living
+            .voters()
+            .all(|member| member.disk == crate::assess::Disk::Lost);
+        let (kind, reason, way) = if all_lost {
+            (
+                FindingKind::Blocked,
+                Reason::DataLost,
+                "No disk is left. Restore the cluster from a backup.",
+            )
+        } else if repair::can_return(living) {
+            (
+                FindingKind::Waiting,
+                Reason::QuorumLost,
+                "Waiting for them to come back. Nothing is removed or deleted meanwhile.",
+            )
+        } else {
+            (
+                FindingKind::Blocked,
+                Reason::QuorumLost,
+                "Nothing is removed or deleted: the healthy members hold the only copy of the data. Bring a lost disk \
+                 back, or restore from a backup.",
+            )
+        };
+        step.find(
+            kind,
+            reason,
+            format!(
+                "{} of {} voters are healthy; {} are needed. {}. {way}",
+                votes.healthy,
+                votes.voters,
+                quorum::quorum(votes.voters),
+                complaints.join("; ")
+            ),
+        );
+    }
+    step.look_again(Millis::seconds(1), Reason::QuorumLost);
+}
+
+/// Actions of the last decision that failed or were refused are said, because they are tried again.
+fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
+    for past in outcomes {
+        match past.outcome {
+            OutcomeKind::Done | OutcomeKind::Skipped => {}
+            // A refusal on a fresh read is the normal answer to a world that moved on.
+            OutcomeKind::Refused => {}
+            OutcomeKind::Failed if past.effect == "Promote" => {}
+            OutcomeKind::Failed => {
+                let what = past
+                    .kind
+                    .map_or(String::new(), |kind| format!(" {}", kind.name()));
+                step.find(
+                    FindingKind::Waiting,
+                    Reason::ActionFailed,
+                    format!(
+                        "{}{what} {} failed: {}. It is tried again.",
+                        past.effect, past.target, past.message
+                    ),
+                );
+                step.look_again(LATER, Reason::ActionFailed);
+            }
+        }
+    }
+    let failed = outcomes
+        .iter()
+        .any(|past| past.outcome == OutcomeKind::Failed && past.effect != "Promote");
+    if failed && let Some((after, _)) = &mut step.requeue {
+        *after = (*after).max(LATER);
+    }
+}
+
+const fn rank(kind: FindingKind) -> u8 {
+    match kind {
+        FindingKind::Invalid => 0,
+        FindingKind::Blocked => 1,
+        FindingKind::Doing => 2,
+        FindingKind::Waiting => 3,
+        FindingKind::Note => 4,
+    }
+}

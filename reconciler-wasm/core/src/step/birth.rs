@@ -1,0 +1,329 @@
+//! The first members: planned, remembered, started together, recorded.
+//!
+//! # Flow
+//! 1. `conceive` writes the plan (names, token, image) to the status and starts every member with the state `new`.
+//! 2. `attend` starts what is missing of the plan, until a quorum answers with one cluster id.
+//! 3. The cluster id is recorded together with the phase Running; only then the client Service appears.
+//!
+//! # Guarantees
+//! Before the id is recorded nobody was told where to write, so a birth that went wrong starts over under another
+//! token. After it, the state `new` is never used again.
+
+use std::collections::BTreeSet;
+
+use contract::{
+    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason,
+};
+
+use super::{LATER, SOON, Step, furnish};
+use crate::assess::{Living, Situation, name_of};
+use crate::build::{self, Start};
+use crate::clock;
+use crate::entropy::Entropy;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// How long the first members have to form a quorum before they are started over.
+const PATIENCE: Millis = Millis::seconds(300);
+/// How long they have when the spec meanwhile asks for something else.
+const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
+
+/// Plans the first members and starts them.
+pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
+    let Some(size) = cluster.size else { return };
+    if furnish::is_obstructed(cluster, situation, step) {
+        return;
+    }
+    begin(cluster, situation, size, 1, &BTreeSet::new(), step);
+}
+
+fn begin(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    size: usize,
+    attempt: i64,
+    taken: &BTreeSet<&str>,
+    step: &mut Step,
+) {
+    let snapshot = situation.snapshot;
+    let mut entropy = Entropy::of(snapshot);
+    let mut members: Vec<String> = (0..size)
+        .map(|_| entropy.member(&cluster.name, taken))
+        .collect();
+    members.sort();
+    let birth = Birth {
+        token: entropy.token(),
+        members,
+        image: cluster.image.clone(),
+        started_at: clock::spell(snapshot.now),
+        attempt,
+    };
+    step.find(
+        FindingKind::Doing,
+        Reason::Forming,
+        format!(
+            "Starting {size} members together: {}.",
+            birth.members.join(", ")
+        ),
+    );
+    step.actions.push(pre::event_of(
+        &snapshot.resource,
+        EventType::Normal,
+        Reason::Forming,
+        format!(
+            "Starting {size} members of etcd {} together",
+            cluster.version
+        ),
+    ));
+    furnish::furnish(cluster, situation, None, step);
+    for name in &birth.members {
+        start(cluster, situation, &birth, name, false, step);
+    }
+    furnish::hold_back_failing(situation, step);
+    step.look_again(SOON, Reason::Forming);
+    step.birth = Some(birth);
+}
+
+fn start(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    birth: &Birth,
+    name: &str,
+    has_claim: bool,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    if cluster.has_volumes() && !has_claim {
+        let claim = build::claim(cluster, resource, name);
+        let mut action = pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).absent();
+        action.pre.birth_token = Some(birth.token.clone());
+        step.actions.push(action);
+    }
+    let pod = build::pod(
+        cluster,
+        resource,
+        name,
+        &birth.image,
+        &Start::new_cluster(cluster, birth),
+    );
+    let mut action = pre::action(resource, apply(Child::Pod(pod))).absent();
+    action.pre.birth_token = Some(birth.token.clone());
+    step.actions.push(action);
+}
+
+pub(super) fn apply(object: Child) -> Effect {
+    Effect::Apply {
+        object: Box::new(object),
+    }
+}
+
+/// Objects stand without a plan or an id: an id that a quorum confirms is recorded, else nothing is done.
+pub(super) fn recognise(living: &Living<'_>, step: &mut Step) {
+    if let Some(list) = living.membership
+        && living.votes().has_quorum()
+        && list
+            .voters()
+            .filter(|row| living.pods.contains_key(name_of(row)))
+            .count()
+            >= quorum(list.voters().count())
+    {
+        step.find(
+            FindingKind::Doing,
+            Reason::Formed,
+            format!(
+                "Cluster {} runs on this resource's pods; its id is recorded.",
+                list.cluster_id
+            ),
+        );
+        step.cluster_id = Some(list.cluster_id);
+        step.look_again(SOON, Reason::Formed);
+        return;
+    }
+    step.find(
+        FindingKind::Blocked,
+        Reason::UnreadableStatus,
+        "Pods or volumes of this cluster exist, but its status holds neither a cluster id nor a plan, and no quorum \
+         answers. Nothing is started, because that could replace data. Waiting for a quorum; if the data is not \
+         needed, delete those pods and volume claims."
+            .to_owned(),
+    );
+    step.look_again(LATER, Reason::UnreadableStatus);
+}
+
+/// Looks after the first members until a quorum answers.
+pub(super) fn attend(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    birth: &Birth,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    if record(cluster, situation, birth, living, step) {
+        return;
+    }
+    discard_unplanned(situation, birth, living, step);
+    let age = clock::read(&birth.started_at)
+        .map_or(Millis(0), |began| situation.snapshot.now.since(began));
+    let edited = cluster.size.is_some_and(|size| size != birth.members.len())
+        || cluster.image != birth.image;
+    let overdue = age >= PATIENCE && !living.pods.values().any(|pod| pod.unschedulable.is_some());
+    if (overdue || (edited && age >= PATIENCE_AFTER_EDIT)) && nobody_leads(situation) {
+        start_over(cluster, situation, birth, step);
+        return;
+    }
+    furnish::furnish(cluster, situation, Some(living), step);
+    for name in &birth.members {
+        if !living.pods.contains_key(name.as_str()) {
+            start(
+                cluster,
+                situation,
+                birth,
+                name,
+                living.volumes.contains_key(name.as_str()),
+                step,
+            );
+        }
+    }
+    furnish::hold_back_failing(situation, step);
+    let waiting: Vec<String> = living
+        .members
+        .iter()
+        .filter(|member| !member.is_healthy())
+        .map(|member| format!("{}: {}", member.name, member.complaint()))
+        .collect();
+    step.find(
+        FindingKind::Waiting,
+        Reason::Forming,
+        format!(
+            "{} of {} members answer, {} are needed to form the cluster. {}",
+            birth.members.len() - waiting.len(),
+            birth.members.len(),
+            quorum(birth.members.len()),
+            waiting.join("; ")
+        ),
+    );
+    step.look_again(
+        if age < Millis::seconds(60) {
+            SOON
+        } else {
+            LATER
+        },
+        Reason::Forming,
+    );
+}
+
+/// Records the cluster id once a quorum of the planned members answers. Says whether it did.
+fn record(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    birth: &Birth,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let Some(list) = living.membership else {
+        return false;
+    };
+    let listed: BTreeSet<&str> = list.members.iter().map(name_of).collect();
+    let planned: BTreeSet<&str> = birth.members.iter().map(String::as_str).collect();
+    if listed != planned || !living.votes().has_quorum() {
+        return false;
+    }
+    step.find(
+        FindingKind::Doing,
+        Reason::Formed,
+        format!(
+            "The members formed cluster {}; clients reach it through {}.",
+            list.cluster_id,
+            contract::names::client_service(&cluster.name)
+        ),
+    );
+    step.actions.push(pre::event_of(
+        &situation.snapshot.resource,
+        EventType::Normal,
+        Reason::Formed,
+        format!(
+            "{} members formed cluster {}",
+            list.members.len(),
+            list.cluster_id
+        ),
+    ));
+    step.cluster_id = Some(list.cluster_id);
+    furnish::furnish_clients(cluster, situation, step);
+    step.look_again(SOON, Reason::Formed);
+    true
+}
+
+/// Whether every member was asked or cannot run, and none follows a leader. Unknown is no.
+fn nobody_leads(situation: &Situation<'_>) -> bool {
+    situation
+        .snapshot
+        .etcd
+        .endpoints
+        .iter()
+        .all(|endpoint| match &endpoint.status {
+            Observed::Seen(status) => status.leader.is_none(),
+            Observed::Absent => true,
+            Observed::Unknown(_) => situation
+                .snapshot
+                .objects
+                .pods
+                .seen()
+                .and_then(|pods| pods.iter().find(|pod| pod.uid == endpoint.pod_uid))
+                .is_none_or(|pod| !pod.running),
+        })
+}
+
+fn start_over(cluster: &Cluster, situation: &Situation<'_>, birth: &Birth, step: &mut Step) {
+    let Some(size) = cluster.size else { return };
+    let taken: BTreeSet<&str> = birth.members.iter().map(String::as_str).collect();
+    step.find(
+        FindingKind::Doing,
+        Reason::BirthRestarted,
+        format!("Attempt {} formed no quorum; its members are replaced by new ones under a fresh token. No client was told of them.", birth.attempt),
+    );
+    step.actions.push(pre::event_of(
+        &situation.snapshot.resource,
+        EventType::Warning,
+        Reason::BirthRestarted,
+        format!("Attempt {} formed no quorum; starting over", birth.attempt),
+    ));
+    begin(cluster, situation, size, birth.attempt + 1, &taken, step);
+}
+
+/// Deletes what an earlier attempt left.
+fn discard_unplanned(
+    situation: &Situation<'_>,
+    birth: &Birth,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let planned = |name: &str| birth.members.iter().any(|member| member == name);
+    let pods = living
+        .pods
+        .values()
+        .map(|pod| (ObjectKind::Pod, &pod.name, &pod.uid, pod.deleted));
+    let volumes = living.volumes.values().map(|volume| {
+        (
+            ObjectKind::PersistentVolumeClaim,
+            &volume.name,
+            &volume.uid,
+            volume.deleted,
+        )
+    });
+    for (kind, name, uid, deleted) in pods.chain(volumes) {
+        if planned(name) || deleted.is_some() {
+            continue;
+        }
+        let effect = Effect::Delete {
+            kind,
+            name: name.clone(),
+            grace_seconds: None,
+        };
+        let mut action = pre::action(resource, effect).present(uid);
+        action.pre.birth_token = Some(birth.token.clone());
+        action.pre.departed = Some(name.clone());
+        step.actions.push(action);
+    }
+}

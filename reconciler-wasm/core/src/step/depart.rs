@@ -1,0 +1,65 @@
+//! Finishes departures: what a member leaves behind once it is out of etcd's list.
+//!
+//! Acts only on a list that a quorum confirmed.
+
+use std::collections::BTreeSet;
+
+use contract::{Effect, FindingKind, Membership, ObjectKind, Reason};
+
+use super::Step;
+use crate::assess::{Living, Situation, name_of};
+use crate::pre::{self, ActionExt};
+
+/// Deletes pods and volume claims of members that are not in the list.
+pub(super) fn finish(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    let Some(membership) = living.membership else {
+        return;
+    };
+    let listed: BTreeSet<&str> = membership.members.iter().map(name_of).collect();
+    let names: BTreeSet<&str> = living
+        .pods
+        .keys()
+        .chain(living.volumes.keys())
+        .copied()
+        .collect();
+    for name in names.difference(&listed) {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::MemberDeparting,
+            name,
+            format!("{name} is not in etcd's member list; its pod and its volume claim are being deleted."),
+        );
+        clear(situation, membership, living, name, step);
+    }
+}
+
+/// Deletes the pod and the volume claim of `name`, on the condition that it is not in the list any more.
+pub(super) fn clear(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    name: &str,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let pod = living.pods.get(name).filter(|pod| pod.deleted.is_none());
+    let volume = living
+        .volumes
+        .get(name)
+        .filter(|volume| volume.deleted.is_none());
+    let objects = pod
+        .map(|pod| (ObjectKind::Pod, &pod.uid))
+        .into_iter()
+        .chain(volume.map(|volume| (ObjectKind::PersistentVolumeClaim, &volume.uid)));
+    for (kind, uid) in objects {
+        let effect = Effect::Delete {
+            kind,
+            name: name.to_owned(),
+            grace_seconds: None,
+        };
+        let mut action = pre::action(resource, effect).present(uid);
+        action.pre.cluster_id = Some(membership.cluster_id);
+        action.pre.departed = Some(name.to_owned());
+        step.actions.push(action);
+    }
+}

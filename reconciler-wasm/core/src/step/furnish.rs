@@ -1,0 +1,216 @@
+//! The objects around the members: the Services for peers and for clients, and the disruption budget.
+//!
+//! Writes what differs and nothing else. An object of somebody else is left alone and named.
+
+use contract::{
+    Child, Effect, FindingKind, ObjectKind, Observed, OutcomeKind, Reason, Service, names,
+};
+
+use super::{LATER, Step};
+use crate::assess::{Living, Situation};
+use crate::build;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// Applies the Services and the budget where they differ. `living` is none at birth.
+pub(super) fn furnish(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &mut Step,
+) {
+    service(
+        cluster,
+        situation,
+        build::peer_service(cluster, &situation.snapshot.resource),
+        step,
+    );
+    if situation.memory.cluster_id.is_some() {
+        furnish_clients(cluster, situation, step);
+    }
+    budget(cluster, situation, living, step);
+}
+
+/// Applies the Service for clients where it differs.
+pub(super) fn furnish_clients(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
+    service(
+        cluster,
+        situation,
+        build::client_service(cluster, &situation.snapshot.resource),
+        step,
+    );
+}
+
+/// Whether somebody else's object stands where the peers' Service must be, without which no member can start.
+pub(super) fn is_obstructed(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) -> bool {
+    let name = names::peer_service(&cluster.name);
+    let foreign = foreign_owner(
+        situation,
+        ObjectKind::Service,
+        &name,
+        services(situation, &name),
+    );
+    if let Some(owner) = foreign {
+        say_foreign(ObjectKind::Service, &name, &owner, step);
+        return true;
+    }
+    false
+}
+
+/// Moves writes around the members that failed last time to the end, so that they hold up nothing else.
+pub(super) fn hold_back_failing(situation: &Situation<'_>, step: &mut Step) {
+    let failing = |kind: ObjectKind| {
+        matches!(kind, ObjectKind::Service | ObjectKind::PodDisruptionBudget)
+            && situation
+                .snapshot
+                .outcomes
+                .iter()
+                .any(|past| past.kind == Some(kind) && past.outcome == OutcomeKind::Failed)
+    };
+    step.actions.sort_by_key(|action| {
+        matches!(action.effect, Effect::Apply { .. }) && action.effect.kind().is_some_and(failing)
+    });
+}
+
+fn services<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a Service> {
+    situation
+        .snapshot
+        .objects
+        .services
+        .seen()
+        .and_then(|list| list.iter().find(|service| service.name == name))
+}
+
+fn service(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    wanted: k8s_openapi::api::core::v1::Service,
+    step: &mut Step,
+) {
+    if let Observed::Unknown(why) = &situation.snapshot.objects.services {
+        step.find(
+            FindingKind::Waiting,
+            Reason::KubernetesUnreadable,
+            format!("Services could not be listed ({why})."),
+        );
+        return;
+    }
+    let name = wanted.metadata.name.clone().unwrap_or_default();
+    let found = services(situation, &name);
+    if let Some(owner) = foreign_owner(situation, ObjectKind::Service, &name, found) {
+        say_foreign(ObjectKind::Service, &name, &owner, step);
+        return;
+    }
+    if found.is_some_and(|found| {
+        found.deleted.is_some() || build::is_service_as_wanted(found, &wanted, cluster)
+    }) {
+        return;
+    }
+    let action = pre::action(
+        &situation.snapshot.resource,
+        Effect::Apply {
+            object: Box::new(Child::Service(wanted)),
+        },
+    );
+    step.actions.push(match found {
+        Some(found) => action.present(&found.uid),
+        None => action.absent(),
+    });
+}
+
+fn budget(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let list = match &situation.snapshot.objects.disruption_budgets {
+        Observed::Seen(list) => list.as_slice(),
+        Observed::Absent => &[],
+        Observed::Unknown(why) => {
+            step.find(
+                FindingKind::Waiting,
+                Reason::KubernetesUnreadable,
+                format!("PodDisruptionBudgets could not be listed ({why})."),
+            );
+            return;
+        }
+    };
+    let voters = living.map_or(0, |living| living.voters().count());
+    let most = voters.max(cluster.size.unwrap_or_default());
+    if most == 0 {
+        return;
+    }
+    let wanted = build::disruption_budget(cluster, resource, quorum(most));
+    let name = names::disruption_budget(&cluster.name);
+    let found = list.iter().find(|budget| budget.name == name);
+    let foreign = situation
+        .snapshot
+        .objects
+        .foreign
+        .iter()
+        .find(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
+        .map(|foreign| foreign.owner.clone());
+    if let Some(owner) = foreign {
+        say_foreign(ObjectKind::PodDisruptionBudget, &name, &owner, step);
+        return;
+    }
+    let as_wanted = |found: &contract::DisruptionBudget| {
+        found.min_available.as_deref() == Some(quorum(most).to_string().as_str())
+            && found.selector == names::labels(&cluster.name)
+    };
+    if found.is_some_and(|found| found.deleted.is_some() || as_wanted(found)) {
+        return;
+    }
+    let action = pre::action(
+        resource,
+        Effect::Apply {
+            object: Box::new(Child::PodDisruptionBudget(wanted)),
+        },
+    );
+    step.actions.push(match found {
+        Some(found) => action.present(&found.uid),
+        None => action.absent(),
+    });
+}
+
+fn foreign_owner(
+    situation: &Situation<'_>,
+    kind: ObjectKind,
+    name: &str,
+    found: Option<&Service>,
+) -> Option<String> {
+    let refused = situation
+        .snapshot
+        .objects
+        .foreign
+        .iter()
+        .find(|foreign| foreign.is(kind, name));
+    match (found, refused) {
+        (_, Some(foreign)) => Some(foreign.owner.clone()),
+        (Some(found), None)
+            if found.owner.as_deref() != Some(situation.snapshot.resource.uid.as_str()) =>
+        {
+            Some(found.owner.clone().map_or_else(
+                || "nobody".to_owned(),
+                |uid| format!("an object with UID {uid}"),
+            ))
+        }
+        (Some(_) | None, None) => None,
+    }
+}
+
+fn say_foreign(kind: ObjectKind, name: &str, owner: &str, step: &mut Step) {
+    step.find(
+        FindingKind::Blocked,
+        Reason::ForeignObject,
+        format!(
+            "{} {name} belongs to {owner} and is left alone, but this cluster needs that name. Delete or rename it, or \
+             create the cluster under another name.",
+            kind.name()
+        ),
+    );
+    step.look_again(LATER, Reason::ForeignObject);
+}

@@ -1,0 +1,223 @@
+//! Brings a listed member to life: its pod, its catching up, its vote.
+//!
+//! At most one member is on its way at a time. A learner costs no vote, so one that gets stuck is taken out again.
+
+use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason};
+
+use super::{LATER, SOON, Step, birth::apply, leave};
+use crate::assess::{Disk, Health, Living, Member, Situation};
+use crate::build::{self, Start};
+use crate::pre::{self, ActionExt};
+use crate::quorum::Votes;
+use crate::validate::Cluster;
+
+/// How long a learner may be down before it is taken out again.
+const LEARNER_PATIENCE: Millis = Millis::seconds(180);
+/// Percentage of the leader's log from which etcd lets a learner be promoted.
+const CAUGHT_UP_PERCENT: u64 = 90;
+
+/// Looks after the member on its way, if there is one. Says whether this pass may change the member list no further.
+pub(super) fn attend(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let unmade = living
+        .members
+        .iter()
+        .find(|member| !member.started && member.disk == Disk::Unmade);
+    if let Some(member) =
+        unmade.filter(|member| member.name.starts_with(&format!("{}-", cluster.name)))
+    {
+        create(cluster, situation, membership, living, member, step);
+    }
+    let Some(learner) = living.learner() else {
+        return false;
+    };
+    let Some(id) = learner.id else { return false };
+    if cluster
+        .size
+        .is_some_and(|size| living.voters().count() >= size)
+    {
+        let note = format!("{} is not needed any more", learner.name);
+        step.find_of(
+            FindingKind::Doing,
+            Reason::ScalingDown,
+            learner.name,
+            format!("{note}; it is taken out."),
+        );
+        leave::remove(
+            situation,
+            membership,
+            living,
+            learner,
+            id,
+            ("Member Removed", note),
+            step,
+        );
+        return true;
+    }
+    if learner.disk == Disk::Lost || is_stuck(situation, learner) {
+        let note = format!(
+            "Learner {} did not catch up ({}); another one takes its place",
+            learner.name,
+            learner.complaint()
+        );
+        step.find_of(
+            FindingKind::Doing,
+            Reason::LearnerStuck,
+            learner.name,
+            format!("{note}."),
+        );
+        leave::remove(
+            situation,
+            membership,
+            living,
+            learner,
+            id,
+            (Reason::LearnerStuck.name(), note),
+            step,
+        );
+        return true;
+    }
+    promote_or_wait(situation, membership, living, learner, id, step);
+    true
+}
+
+/// Makes what the member lacks: its volume claim, then its pod.
+fn create(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    if cluster.has_volumes() && member.volume.is_none() {
+        let claim = build::claim(cluster, resource, member.name);
+        step.actions.push(
+            pre::action(resource, apply(Child::PersistentVolumeClaim(claim)))
+                .absent()
+                .on_members(membership),
+        );
+    }
+    if member.pod.is_none() {
+        step.actions
+            .push(join_pod(cluster, situation, membership, living, member));
+    }
+}
+
+fn join_pod(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+) -> contract::Action {
+    let resource = &situation.snapshot.resource;
+    let image = build::running_image(living).unwrap_or(&cluster.image);
+    let pod = build::pod(
+        cluster,
+        resource,
+        member.name,
+        image,
+        &Start::join(membership),
+    );
+    pre::action(resource, apply(Child::Pod(pod)))
+        .absent()
+        .on_members(membership)
+}
+
+fn is_stuck(situation: &Situation<'_>, learner: &Member<'_>) -> bool {
+    let waits_for_others = learner.pod.is_some_and(|pod| {
+        pod.unschedulable.is_some()
+            || pod
+                .waiting
+                .as_deref()
+                .is_some_and(|why| why.contains("Image"))
+    });
+    !learner.is_healthy()
+        && !waits_for_others
+        && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+}
+
+fn promote_or_wait(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    learner: &Member<'_>,
+    id: contract::MemberId,
+    step: &mut Step,
+) {
+    let name = learner.name;
+    let status = match &learner.health {
+        Health::Healthy(status) => status,
+        Health::Unhealthy(why) | Health::Unknown(why) => {
+            step.find_of(
+                FindingKind::Waiting,
+                Reason::LearnerCatchingUp,
+                name,
+                format!("New member {name} is not up yet: {why}."),
+            );
+            let slow = learner.in_role_for(situation.snapshot.now) > Millis::seconds(30);
+            step.look_again(if slow { LATER } else { SOON }, Reason::LearnerCatchingUp);
+            return;
+        }
+    };
+    let leads = living.leader();
+    let leader = living
+        .voters()
+        .find(|member| member.id == leads && leads.is_some())
+        .and_then(Member::status);
+    let Some(leader) = leader else {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::LearnerCatchingUp,
+            name,
+            "Voters do not agree on a leader yet.".to_owned(),
+        );
+        step.look_again(SOON, Reason::LearnerCatchingUp);
+        return;
+    };
+    if status.raft_index.saturating_mul(100) < leader.raft_index.saturating_mul(CAUGHT_UP_PERCENT) {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::LearnerCatchingUp,
+            name,
+            format!("New member {name} receives the leader's log before it gets a vote."),
+        );
+        step.look_again(SOON, Reason::LearnerCatchingUp);
+        return;
+    }
+    let Votes { voters, healthy } = living.votes();
+    if let Some(too_few) = living.votes().why_unsafe_to_promote() {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::LearnerCatchingUp,
+            name,
+            format!("{name} has caught up, but {healthy} of {voters} voters are healthy and {} are needed for its vote.", too_few.needed),
+        );
+        step.look_again(LATER, Reason::LearnerCatchingUp);
+        return;
+    }
+    let resource = &situation.snapshot.resource;
+    let mut action = pre::action(resource, Effect::Promote { member: id }).on_members(membership);
+    action.pre.healthy_voters = u32::try_from(crate::quorum::quorum(voters + 1)).ok();
+    step.actions.push(action);
+    step.actions.push(pre::event(
+        resource,
+        EventType::Normal,
+        "New Member Added",
+        format!("New member {name} got its vote"),
+    ));
+    step.find_of(
+        FindingKind::Doing,
+        Reason::ScalingUp,
+        name,
+        format!("New member {name} has caught up and gets its vote."),
+    );
+    step.look_again(SOON, Reason::LearnerCatchingUp);
+}

@@ -1,0 +1,338 @@
+//! The repair ladder of a voter: wait, make its pod again on its own disk, replace it.
+//!
+//! A disk is given up only when it is known to be gone, or after long patience, and never when that could cost
+//! the quorum.
+
+use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
+
+use super::{LATER, SOON, Step, birth::apply, leave};
+use crate::assess::{Disk, Living, Member, Situation};
+use crate::build::{self, Start};
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// How long a running member may be down before its pod is made again on the same disk.
+const BEFORE_RECREATION: Millis = Millis::seconds(150);
+/// How long a member may be down before it is replaced by a new one.
+const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
+/// How often a pod is made again before that.
+const RECREATIONS: i64 = 3;
+
+/// Makes missing pods again on the disks that are there. Needs no quorum: it is how a cluster comes back.
+pub(super) fn restore_pods(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    for member in living
+        .members
+        .iter()
+        .filter(|member| member.started && member.pod.is_none())
+    {
+        let Some(volume) = member.volume else {
+            continue;
+        };
+        if member.disk != Disk::Kept {
+            continue;
+        }
+        let image = build::running_image(living).unwrap_or(&cluster.image);
+        let pod = build::pod_on_claim(
+            cluster,
+            resource,
+            member.name,
+            image,
+            &Start::sealed(cluster, member.name),
+        );
+        let mut action = pre::action(resource, apply(contract::Child::Pod(pod))).absent();
+        action.pre.claim_uid = Some(volume.uid.clone());
+        step.actions.push(action);
+        step.find_of(
+            FindingKind::Doing,
+            Reason::PodMissing,
+            member.name,
+            format!(
+                "{} has no pod; it is made again on its own disk.",
+                member.name
+            ),
+        );
+        step.look_again(SOON, Reason::PodMissing);
+    }
+}
+
+/// Replaces one voter that is lost, or waits for it. Says whether this pass may change the member list no further.
+pub(super) fn replace(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let mut changed = false;
+    for member in living.voters().filter(|member| !member.is_healthy()) {
+        match verdict(situation, member) {
+            Verdict::Wait(reason, message) => {
+                step.find_of(FindingKind::Waiting, reason, member.name, message);
+                step.look_again(
+                    if reason == Reason::MemberUnhealthy {
+                        LATER
+                    } else {
+                        SOON
+                    },
+                    reason,
+                );
+            }
+            Verdict::Restart => restart(situation, membership, living, member, step),
+            Verdict::Replace(reason, _) if changed => {
+                step.find_of(
+                    FindingKind::Waiting,
+                    reason,
+                    member.name,
+                    format!("{} is next to be replaced.", member.name),
+                );
+            }
+            Verdict::Replace(reason, message) => {
+                changed |=
+                    try_replace(situation, membership, living, member, reason, message, step);
+            }
+        }
+    }
+    changed
+}
+
+/// Whether some voter is not healthy, so that nothing but its repair is due.
+pub(super) fn is_waiting(living: &Living<'_>) -> bool {
+    living.voters().any(|member| !member.is_healthy())
+}
+
+/// Whether the members that are down still have their disks, so that the quorum may come back by itself.
+pub(super) fn can_return(living: &Living<'_>) -> bool {
+    let hopeful = living
+        .voters()
+        .filter(|member| member.is_healthy() || member.disk == Disk::Kept)
+        .count();
+    hopeful >= quorum(living.voters().count())
+}
+
+/// Why a member is down, with what is known of its disk.
+pub(super) fn lost_words(member: &Member<'_>) -> String {
+    match member.disk {
+        Disk::Lost => format!("its disk is gone or empty ({})", member.complaint()),
+        Disk::Kept | Disk::Unmade => member.complaint().to_owned(),
+    }
+}
+
+enum Verdict {
+    Wait(Reason, String),
+    Restart,
+    Replace(Reason, String),
+}
+
+fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
+    let now = situation.snapshot.now;
+    let down = member.down_for(now);
+    let name = member.name;
+    if member.disk == Disk::Lost {
+        if let Some(pod) = member
+            .pod
+            .filter(|pod| pod.deleted.is_some() && pod.running)
+        {
+            return Verdict::Wait(
+                Reason::PodTerminating,
+                format!("{name}: pod {} is still being terminated.", pod.uid),
+            );
+        }
+        return Verdict::Replace(
+            Reason::DiskLost,
+            format!("{name} lost its disk; a new member takes its place."),
+        );
+    }
+    let Some(pod) = member.pod else {
+        return Verdict::Wait(
+            Reason::PodMissing,
+            format!("{name} has no pod; it is being made again."),
+        );
+    };
+    if let Some(exit) = &pod.last_exit
+        && exit.reason == "OOMKilled"
+        && !pod.running
+    {
+        return Verdict::Wait(
+            Reason::OutOfMemory,
+            format!(
+                "{name} was ended for using more memory than its limit. A new member would end the same way: raise \
+                 spec.pod.resources.limits.memory."
+            ),
+        );
+    }
+    if let Some(waiting) = pod.waiting.as_deref().filter(|why| is_image_problem(why)) {
+        return Verdict::Wait(
+            Reason::ImagePull,
+            format!(
+                "{name}: the image {} cannot be had ({waiting}). Check spec.repository, spec.version and the registry.",
+                pod.image
+            ),
+        );
+    }
+    if down >= BEFORE_REPLACEMENT {
+        return Verdict::Replace(
+            Reason::ReplacingMember,
+            format!(
+                "{name} has been down for more than {} s ({}); a new member takes its place.",
+                BEFORE_REPLACEMENT.0 / 1000,
+                member.complaint()
+            ),
+        );
+    }
+    if let Some(why) = &pod.unschedulable {
+        return Verdict::Wait(
+            Reason::Unschedulable,
+            format!(
+                "{name}: no node takes its pod ({why}). It is replaced when that lasts, if the quorum allows it."
+            ),
+        );
+    }
+    if pod.deleted.is_some() {
+        return Verdict::Wait(
+            Reason::PodTerminating,
+            format!("{name}: its pod is being terminated; it is made again on its own disk."),
+        );
+    }
+    let recreations = member.record.map_or(0, |record| record.recreations);
+    if down >= BEFORE_RECREATION && recreations < RECREATIONS && member.volume.is_some() {
+        return Verdict::Restart;
+    }
+    let reason = if pod
+        .waiting
+        .as_deref()
+        .is_some_and(|why| why.starts_with("CrashLoopBackOff"))
+    {
+        Reason::CrashLoop
+    } else {
+        Reason::MemberUnhealthy
+    };
+    let last_words = pod
+        .last_exit
+        .as_ref()
+        .filter(|_| !pod.running)
+        .map_or(String::new(), |exit| {
+            format!(" It ended with {} (code {}).", exit.reason, exit.code)
+        });
+    Verdict::Wait(
+        reason,
+        format!(
+            "{name}: {}.{last_words} Its pod is made again after {} s, and it is replaced after {} s, if the quorum allows it.",
+            member.complaint(),
+            BEFORE_RECREATION.0 / 1000,
+            BEFORE_REPLACEMENT.0 / 1000
+        ),
+    )
+}
+
+fn is_image_problem(waiting: &str) -> bool {
+    [
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+    ]
+    .iter()
+    .any(|reason| waiting.starts_with(reason))
+}
+
+/// Deletes the pod of a voter that is down anyway; it is made again on the same disk.
+fn restart(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    step: &mut Step,
+) {
+    let Some(pod) = member.pod else { return };
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let mut action = pre::action(resource, effect)
+        .present(&pod.uid)
+        .on_members(membership);
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+    step.actions.push(action);
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::MemberUnhealthy,
+        format!(
+            "{} does not come back by itself; its pod is made again on its own disk",
+            member.name
+        ),
+    ));
+    step.find_of(
+        FindingKind::Doing,
+        Reason::MemberUnhealthy,
+        member.name,
+        format!(
+            "{} does not come back by itself ({}); its pod is made again on its own disk.",
+            member.name,
+            member.complaint()
+        ),
+    );
+    step.recreated = Some(member.name.to_owned());
+    step.look_again(SOON, Reason::PodTerminating);
+}
+
+fn try_replace(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    reason: Reason,
+    message: String,
+    step: &mut Step,
+) -> bool {
+    match leave::why_not(living, member) {
+        None => {
+            let Some(id) = member.id else { return false };
+            step.find_of(FindingKind::Doing, reason, member.name, message.clone());
+            leave::remove(
+                situation,
+                membership,
+                living,
+                member,
+                id,
+                ("Replacing Dead Member", message),
+                step,
+            );
+            true
+        }
+        Some(leave::Obstacle::Quorum(too_few)) => {
+            step.find_of(
+                FindingKind::Blocked,
+                reason,
+                member.name,
+                format!(
+                    "{message} It cannot be taken out: {} healthy voters would be left and {} are needed. Bring back \
+                     another member first, or restore from a backup.",
+                    too_few.healthy, too_few.needed
+                ),
+            );
+            step.look_again(LATER, reason);
+            false
+        }
+        Some(leave::Obstacle::Leads) => {
+            step.find_of(
+                FindingKind::Waiting,
+                reason,
+                member.name,
+                format!("{message} Waiting for another leader."),
+            );
+            step.look_again(SOON, reason);
+            true
+        }
+        Some(leave::Obstacle::NotListed) => false,
+    }
+}

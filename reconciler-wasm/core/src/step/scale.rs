@@ -1,0 +1,127 @@
+//! Scaling: one member more or one less, when everybody is healthy.
+//!
+//! Growing adds a learner under a new name. Shrinking takes the newest voter and never the leader.
+
+use std::collections::BTreeSet;
+
+use contract::{Effect, FindingKind, Membership, Reason};
+
+use super::{LATER, SOON, Step, leave};
+use crate::assess::{Living, Member, Situation};
+use crate::entropy::Entropy;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// Takes one step towards the wanted size. Says whether it did.
+pub(super) fn scale(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let Some(wanted) = cluster.size else {
+        return false;
+    };
+    let voters = living.voters().count();
+    match voters.cmp(&wanted) {
+        std::cmp::Ordering::Equal => false,
+        std::cmp::Ordering::Less => {
+            grow(cluster, situation, membership, living, wanted, step);
+            true
+        }
+        std::cmp::Ordering::Greater => {
+            shrink(situation, membership, living, wanted, step);
+            true
+        }
+    }
+}
+
+fn grow(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    wanted: usize,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let taken: BTreeSet<&str> = living
+        .members
+        .iter()
+        .map(|member| member.name)
+        .chain(living.pods.keys().copied())
+        .chain(living.volumes.keys().copied())
+        .collect();
+    let name = Entropy::of(situation.snapshot).member(&cluster.name, &taken);
+    let voters = living.voters().count();
+    let effect = Effect::AddLearner {
+        name: name.clone(),
+        peer_urls: vec![cluster.peer_url(&name)],
+    };
+    let mut action = pre::action(resource, effect).on_members(membership);
+    action.pre.healthy_voters = u32::try_from(quorum(voters)).ok();
+    step.actions.push(action);
+    step.find_of(
+        FindingKind::Doing,
+        Reason::ScalingUp,
+        &name,
+        format!("{voters} of {wanted} members vote; {name} joins as a learner."),
+    );
+    step.look_again(SOON, Reason::ScalingUp);
+}
+
+fn shrink(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    wanted: usize,
+    step: &mut Step,
+) {
+    let Some(leaver) = newest(living) else { return };
+    let voters = living.voters().count();
+    match leave::why_not(living, leaver) {
+        Some(leave::Obstacle::Leads) => {
+            leave::move_leader(situation, membership, living, leaver, step)
+        }
+        Some(leave::Obstacle::Quorum(too_few)) => {
+            step.find(
+                FindingKind::Waiting,
+                Reason::ScalingDown,
+                format!("{} healthy voters would be left and {} are needed; waiting for members to come back.", too_few.healthy, too_few.needed),
+            );
+            step.look_again(LATER, Reason::ScalingDown);
+        }
+        Some(leave::Obstacle::NotListed) => {}
+        None => {
+            let Some(id) = leaver.id else { return };
+            step.find_of(
+                FindingKind::Doing,
+                Reason::ScalingDown,
+                leaver.name,
+                format!(
+                    "{voters} members vote and {wanted} are wanted; {} leaves.",
+                    leaver.name
+                ),
+            );
+            let note = format!("{} left; {} voters remain", leaver.name, voters - 1);
+            leave::remove(
+                situation,
+                membership,
+                living,
+                leaver,
+                id,
+                ("Member Removed", note),
+                step,
+            );
+        }
+    }
+}
+
+/// The voter that is healthy for the shortest time; names decide between equals.
+fn newest<'l, 'a>(living: &'l Living<'a>) -> Option<&'l Member<'a>> {
+    living
+        .voters()
+        .max_by_key(|member| (member.pod.map(|pod| pod.created), member.name))
+}

@@ -1,0 +1,58 @@
+//! Seals a member that has its data: from then on it can start from its own disk only.
+//!
+//! etcd reads `--initial-cluster` and its state only when the disk is empty. A sealed pod names nobody but itself
+//! with the state `existing`, so that a member whose disk was emptied ends at once instead of joining, or founding,
+//! a cluster without the writes it had acknowledged. The pod takes both values from its annotations at each start
+//! of the container (<https://kubernetes.io/docs/tasks/inject-data-application/environment-variable-expose-pod-information/>).
+
+use std::collections::BTreeMap;
+
+use contract::{ClusterId, Effect, names};
+
+use super::Step;
+use crate::assess::{Living, Situation};
+use crate::build::Start;
+use crate::pre::{self, ActionExt};
+use crate::validate::Cluster;
+
+/// Seals every healthy member that is not sealed.
+pub(super) fn seal(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    cluster_id: ClusterId,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    for member in living
+        .members
+        .iter()
+        .filter(|member| member.is_healthy() && member.started)
+    {
+        let Some(pod) = member.pod else { continue };
+        let Some(found) = pod.annotations.get(names::INITIAL_CLUSTER_ANNOTATION) else {
+            continue;
+        };
+        let sealed = Start::sealed(cluster, member.name);
+        if *found == sealed.initial_cluster {
+            continue;
+        }
+        let annotations = BTreeMap::from([
+            (
+                names::INITIAL_CLUSTER_ANNOTATION.to_owned(),
+                sealed.initial_cluster,
+            ),
+            (
+                names::INITIAL_STATE_ANNOTATION.to_owned(),
+                sealed.state.to_owned(),
+            ),
+        ]);
+        let effect = Effect::AnnotatePod {
+            name: pod.name.clone(),
+            annotations,
+        };
+        let mut action = pre::action(resource, effect).present(&pod.uid);
+        action.pre.cluster_id = Some(cluster_id);
+        step.actions.push(action);
+    }
+}

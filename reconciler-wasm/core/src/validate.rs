@@ -1,0 +1,298 @@
+//! Turns the stored spec into a cluster that can be built, or says what is invalid about it.
+//!
+//! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
+
+use contract::{EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, names};
+use semver::Version;
+
+/// Image repository when the spec names none.
+const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
+/// Version when the spec names none.
+const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
+/// The minor versions of etcd 3 that this operator runs.
+const MINORS: std::ops::RangeInclusive<u64> = 4..=7;
+/// etcd's documentation advises against more.
+const LARGEST: i64 = 7;
+/// Settings of etcd that the operator itself makes for each member.
+const RESERVED_ENV: &[&str] = &[
+    "ETCD_ADVERTISE_CLIENT_URLS",
+    "ETCD_DATA_DIR",
+    "ETCD_FORCE_NEW_CLUSTER",
+    "ETCD_INITIAL_ADVERTISE_PEER_URLS",
+    "ETCD_INITIAL_CLUSTER",
+    "ETCD_INITIAL_CLUSTER_STATE",
+    "ETCD_INITIAL_CLUSTER_TOKEN",
+    "ETCD_LISTEN_CLIENT_URLS",
+    "ETCD_LISTEN_METRICS_URLS",
+    "ETCD_LISTEN_PEER_URLS",
+    "ETCD_NAME",
+];
+
+/// A cluster that can be built.
+pub(crate) struct Cluster {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    /// Wanted members; none when the asked number cannot be followed: the cluster keeps the members it has.
+    pub(crate) size: Option<usize>,
+    pub(crate) version: Version,
+    pub(crate) image: String,
+    pub(crate) paused: bool,
+    pub(crate) pod: PodPolicy,
+    /// What a person should know of this spec, although it can be followed.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Cluster {
+    /// Whether members keep their data on volume claims.
+    pub(crate) const fn has_volumes(&self) -> bool {
+        self.pod.persistent_volume_claim_spec.is_some()
+    }
+
+    /// Where peers reach a member.
+    pub(crate) fn peer_url(&self, member: &str) -> String {
+        format!("http://{}:{}", self.host(member), names::PEER_PORT)
+    }
+
+    /// Where clients reach a member.
+    pub(crate) fn client_url(&self, member: &str) -> String {
+        format!("http://{}:{}", self.host(member), names::CLIENT_PORT)
+    }
+
+    fn host(&self, member: &str) -> String {
+        let domain = self.pod.cluster_domain.as_deref().unwrap_or_default();
+        names::member_host(member, &self.name, &self.namespace, domain)
+    }
+}
+
+/// Validates what is stored.
+///
+/// # Errors
+/// The first thing that makes the spec impossible to follow, as a finding for people.
+pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
+    let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
+    check_name(&resource.name)?;
+    if spec.tls.as_ref().is_some_and(|tls| tls.fixed.is_some()) {
+        return Err(invalid(
+            "spec.TLS: this version of the operator runs clusters without TLS only. Nothing is started, so that no \
+             traffic goes unencrypted against the spec. Remove spec.TLS, or wait for a version that serves it."
+                .to_owned(),
+        ));
+    }
+    let mut findings = Vec::new();
+    let version = check_version(spec.version.as_deref(), &mut findings)?;
+    let repository = check_repository(spec.repository.as_deref())?;
+    let size = check_size(spec.size, &mut findings);
+    let pod = check_pod(spec.pod.unwrap_or_default(), &mut findings)?;
+    Ok(Cluster {
+        name: resource.name.clone(),
+        namespace: resource.namespace.clone(),
+        size,
+        image: format!("{repository}:v{version}"),
+        version,
+        paused: spec.paused.unwrap_or_default(),
+        pod,
+        findings,
+    })
+}
+
+fn serde_path(spec: &serde_json::Value) -> Result<EtcdClusterSpec, Finding> {
+    serde_path_to_error::deserialize(spec).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." {
+            "spec".to_owned()
+        } else {
+            format!("spec.{path}")
+        };
+        invalid(format!(
+            "{field} cannot be read: {}. Correct it; nothing is changed meanwhile.",
+            error.into_inner()
+        ))
+    })
+}
+
+fn check_name(name: &str) -> Result<(), Finding> {
+    if name.len() > names::LONGEST_CLUSTER_NAME {
+        return Err(invalid(format!(
+            "metadata.name has {} characters; at most {} leave room for the members' names. Create the cluster under \
+             a shorter name.",
+            name.len(),
+            names::LONGEST_CLUSTER_NAME
+        )));
+    }
+    if name.contains('.') || name.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err(invalid(format!(
+            "metadata.name \"{name}\" cannot name a Service: it must begin with a letter and hold no dot. Create the \
+             cluster under another name."
+        )));
+    }
+    Ok(())
+}
+
+fn check_version(asked: Option<&str>, findings: &mut Vec<Finding>) -> Result<Version, Finding> {
+    let asked = asked.unwrap_or_default();
+    let bare = asked.trim_start_matches('v');
+    if bare.is_empty() {
+        findings.push(note(
+            Reason::AsSpecified,
+            format!(
+                "spec.version is not set; {DEFAULT_VERSION} is used. Set it to choose another."
+            ),
+        ));
+        return Ok(DEFAULT_VERSION);
+    }
+    let version = Version::parse(bare).map_err(|error| {
+        invalid(format!(
+            "spec.version \"{asked}\" is not MAJOR.MINOR.PATCH ({error}). Write it like {DEFAULT_VERSION}."
+        ))
+    })?;
+    if version.major != 3 || !MINORS.contains(&version.minor) {
+        let way = if version < Version::new(3, 4, 0) {
+            format!(
+                "a new cluster can use {DEFAULT_VERSION}; data of 3.3 and older is first moved to 3.4.34 by its old \
+                 operator or by snapshot and restore"
+            )
+        } else {
+            format!(
+                "the newest minor version it runs is 3.{}; use {DEFAULT_VERSION}",
+                MINORS.end()
+            )
+        };
+        return Err(Finding {
+            kind: FindingKind::Invalid,
+            reason: Reason::UnsupportedVersion,
+            message: format!(
+                "spec.version {version}: this operator runs etcd 3.{} to 3.{}; {way}.",
+                MINORS.start(),
+                MINORS.end()
+            ),
+            member: None,
+        });
+    }
+    Ok(version)
+}
+
+fn check_repository(asked: Option<&str>) -> Result<&str, Finding> {
+    let repository = match asked {
+        None | Some("") => DEFAULT_REPOSITORY,
+        Some(repository) => repository,
+    };
+    if repository.contains('@') {
+        return Err(invalid(format!(
+            "spec.repository \"{repository}\" holds a digest; the image is <repository>:v<version>. Leave the digest \
+             out and set spec.version."
+        )));
+    }
+    // A colon after the last slash begins a tag; one before it belongs to the registry's port.
+    let last = repository.rsplit('/').next().unwrap_or(repository);
+    if last.contains(':') {
+        return Err(invalid(format!(
+            "spec.repository \"{repository}\" holds a tag; the tag is v<version>. Leave it out and set spec.version."
+        )));
+    }
+    if repository
+        .chars()
+        .any(|c| c.is_whitespace() || c.is_control())
+    {
+        return Err(invalid(format!(
+            "spec.repository \"{repository}\" holds white space."
+        )));
+    }
+    Ok(repository)
+}
+
+fn check_size(asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
+    match asked {
+        1..=LARGEST => {
+            if asked % 2 == 0 {
+                findings.push(note(
+                    Reason::EvenSize,
+                    format!(
+                        "spec.size {asked} tolerates no more failures than {}; an odd number is cheaper.",
+                        asked - 1
+                    ),
+                ));
+            }
+            usize::try_from(asked).ok()
+        }
+        _ => {
+            let what = if asked == 0 {
+                "is 0: this version of the operator does not scale to zero"
+            } else if asked < 0 {
+                "is negative"
+            } else {
+                "is too large: etcd gets slower, not safer, beyond 7 members"
+            };
+            findings.push(Finding {
+                kind: FindingKind::Invalid,
+                reason: Reason::InvalidSpec,
+                message: format!(
+                    "spec.size {asked} {what}. Members that exist are kept and healed. Set it to 1, 3, 5 or 7."
+                ),
+                member: None,
+            });
+            None
+        }
+    }
+}
+
+fn check_pod(mut pod: PodPolicy, findings: &mut Vec<Finding>) -> Result<PodPolicy, Finding> {
+    if let Some(key) = pod
+        .labels
+        .iter()
+        .flatten()
+        .map(|(key, _)| key)
+        .find(|key| is_reserved_label(key))
+    {
+        return Err(invalid(format!(
+            "spec.pod.labels: the key \"{key}\" is reserved (`{}` and keys that begin with `{}`). Rename it.",
+            names::APP_LABEL,
+            names::RESERVED_LABEL_PREFIX
+        )));
+    }
+    if let Some(env) = &mut pod.etcd_env {
+        env.retain(|variable| {
+            let reserved = RESERVED_ENV.contains(&variable.name.as_str());
+            if reserved {
+                findings.push(note(
+                    Reason::AcceptedNotUsed,
+                    format!("spec.pod.etcdEnv: {} is made by the operator for each member; yours is not used.", variable.name),
+                ));
+            }
+            !reserved
+        });
+    }
+    for (field, set) in [
+        ("busyboxImage", pod.busybox_image.is_some()),
+        ("DNSTimeoutInSecond", pod.dns_timeout_in_second.is_some()),
+    ] {
+        if set {
+            findings.push(note(
+                Reason::AcceptedNotUsed,
+                format!("spec.pod.{field} is accepted and not used: pods need no init container."),
+            ));
+        }
+    }
+    Ok(pod)
+}
+
+fn is_reserved_label(key: &str) -> bool {
+    key == names::APP_LABEL || key.starts_with(names::RESERVED_LABEL_PREFIX)
+}
+
+fn invalid(message: String) -> Finding {
+    Finding {
+        kind: FindingKind::Invalid,
+        reason: Reason::InvalidSpec,
+        message,
+        member: None,
+    }
+}
+
+fn note(reason: Reason, message: String) -> Finding {
+    Finding {
+        kind: FindingKind::Note,
+        reason,
+        message,
+        member: None,
+    }
+}
