@@ -84,7 +84,7 @@ fn repository() -> Vec<ValidationRule> {
             "repository must have no digest: the image is <repository>:v<version>. Leave away all from the @ on",
         ),
         rule(
-            "!self.matches(':[^/]*$')",
+            "self.contains('@') || !self.matches(':[^/]*$')",
             "repository must have no tag: the image is <repository>:v<version>. Leave away the last colon and what follows it, \
              and say the version in spec.version",
         ),
