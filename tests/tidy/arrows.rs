@@ -10,7 +10,7 @@ use crate::repository::assert_none;
 const ARROWS: [(&str, &[&str]); 8] = [
     ("contract", &[]),
     ("reconciler", &["contract"]),
-    ("reconciler-wasm", &["reconciler"]),
+    ("reconciler-wasm", &["reconciler", "contract"]),
     ("envelope", &["contract"]),
     ("simulator", &["envelope", "contract"]),
     ("host", &["simulator", "envelope", "contract"]),
@@ -28,7 +28,9 @@ const WORLDLY: [&str; 16] = [
 ];
 
 fn metadata() -> Metadata {
-    MetadataCommand::new().other_options(vec!["--offline".to_owned()]).exec().expect("cargo reads this workspace")
+    // One platform is enough to judge by, and only what that one needs has been fetched.
+    let options = ["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"].map(str::to_owned);
+    MetadataCommand::new().other_options(options).exec().expect("cargo reads this workspace")
 }
 
 #[test]

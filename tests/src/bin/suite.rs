@@ -145,6 +145,8 @@ fn run(step: &Step, sum: &mut Sum) {
 fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
     let mut child = Command::new(step.program)
         .args(&step.arguments)
+        // A failed assertion says enough; its way through the test harness hides it.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
