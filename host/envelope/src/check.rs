@@ -10,7 +10,7 @@ use contract::{
 };
 
 use crate::arguments::InitialCluster;
-use crate::fresh::{Fresh, ObjectHead, ResourceHead, reads};
+use crate::fresh::{Fresh, ObjectHead, ResourceHead, asks_etcd, reads};
 use crate::quorum::{Votes, is_unfinished, quorum};
 use crate::{Reads, Refusal};
 
@@ -37,7 +37,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         check_claim(&name, pre, resource, &fresh.claim)?;
     }
     check_birth(pre, resource)?;
-    check_etcd(pre, resource, &fresh.etcd)?;
+    check_etcd(action, resource, &fresh.etcd)?;
     match effect {
         Effect::UpdateStatus { .. } | Effect::Event { .. } => Ok(()),
         Effect::Apply { object } => match &**object {
@@ -221,7 +221,12 @@ fn check_birth(pre: &Preconditions, resource: &ResourceHead) -> Result<(), Refus
         }
     }
     match &resource.birth {
-        Some(birth) if birth.token == *token => Ok(()),
+        Some(birth) if birth.token == *token => match &pre.departed {
+            Some(name) if birth.members.contains(name) => Err(Refusal::StillMember {
+                member: name.clone(),
+            }),
+            Some(_) | None => Ok(()),
+        },
         Some(birth) => not_birth(format!(
             "the plan in the status has the token {}, not {token}",
             birth.token
@@ -231,42 +236,27 @@ fn check_birth(pre: &Preconditions, resource: &ResourceHead) -> Result<(), Refus
 }
 
 /// What the module wants to find in etcd.
-fn check_etcd(
-    pre: &Preconditions,
-    resource: &ResourceHead,
-    etcd: &EtcdView,
-) -> Result<(), Refusal> {
+fn check_etcd(action: &Action, resource: &ResourceHead, etcd: &EtcdView) -> Result<(), Refusal> {
+    let Action { effect, pre } = action;
+    if !asks_etcd(pre) {
+        return Ok(());
+    }
     let Preconditions {
-        resource_uid: _,
-        resource_version: _,
-        object: _,
-        claim_uid: _,
-        birth_token: _,
         cluster_id,
         members,
         leader,
         touches,
         healthy_voters,
         departed,
+        ..
     } = pre;
-    let asks = cluster_id.is_some()
-        || members.is_some()
-        || leader.is_some()
-        || touches.is_some()
-        || healthy_voters.is_some()
-        || departed.is_some();
-    if !asks {
-        return Ok(());
-    }
     let votes = Votes::confirmed(etcd)?;
     let found = votes.cluster_id();
-    if let Some(expected) = *cluster_id
-        && expected != found
-    {
-        return Err(Refusal::OtherCluster { expected, found });
-    }
-    if let Observed::Seen(expected) = resource.cluster_id
-        && expected != found
+    let recorded = resource.cluster_id.seen().copied();
+    if let Some(expected) = [*cluster_id, recorded]
+        .into_iter()
+        .flatten()
+        .find(|expected| *expected != found)
     {
         return Err(Refusal::OtherCluster { expected, found });
     }
@@ -290,16 +280,17 @@ fn check_etcd(
         votes.member(member)?;
     }
     if let Some(needed) = *healthy_voters {
-        enough(votes.healthy_without(*touches), needed)?;
+        enough(votes.healthy_after(effect, *touches), needed)?;
     }
-    if let Some(name) = departed
-        && votes.member_named(name).is_some()
-    {
-        return Err(Refusal::StillMember {
-            member: name.clone(),
-        });
+    match departed {
+        // At birth the plan is the list, and check_birth has looked there.
+        Some(name) if pre.birth_token.is_none() && votes.member_named(name).is_some() => {
+            Err(Refusal::StillMember {
+                member: name.clone(),
+            })
+        }
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
 /// A member starts as `new` only at birth, and joins only while it has not voted.

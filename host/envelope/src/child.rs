@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, Resource, names};
+use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -20,17 +20,18 @@ pub(crate) const OWN_PREFIX: &str = "etcd.database.coreos.com/";
 /// Old clients of Services read it; it opens nothing.
 const TOLERATE_UNREADY: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
 
-/// Adds a refusal for everything that a child of `resource` may not be.
+/// Adds a refusal for everything that a child of the snapshot's resource may not be.
 pub(crate) fn judge_child(
     object: &Child,
-    resource: &Resource,
+    snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
+    let resource = &snapshot.resource;
     judge_name(object.kind(), object.name(), resource, refusals);
     judge_metadata(object, resource, spec, refusals);
     match object {
-        Child::Pod(pod) => judge_pod(pod, resource, spec, refusals),
+        Child::Pod(pod) => judge_pod(pod, snapshot, spec, refusals),
         Child::PersistentVolumeClaim(claim) => judge_claim(claim, spec, refusals),
         Child::Service(service) => judge_service(service, resource, refusals),
         Child::PodDisruptionBudget(budget) => judge_budget(budget, resource, refusals),

@@ -4,7 +4,7 @@
 
 use contract::{
     Action, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType, ObjectKind, Resource,
-    SCHEMA, names,
+    SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,20 +24,21 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_REASON: usize = 128;
 const MAX_NOTE: usize = 1024;
 
-/// Says whether a decision about `resource` may be carried out at all.
+/// Says whether the decision on `snapshot` may be carried out at all. Of the snapshot it takes the resource, and the
+/// images that its own pods run.
 ///
 /// # Errors
 /// Every rule it breaks. None of its actions may happen then.
-pub fn permit(decision: &Decision, resource: &Resource) -> Result<(), Vec<Refusal>> {
+pub fn permit(decision: &Decision, snapshot: &Snapshot) -> Result<(), Vec<Refusal>> {
     let mut refusals = Vec::new();
     judge_counts(decision, &mut refusals);
     if decision.actions.len() <= MAX_ACTIONS && decision.schema == SCHEMA {
-        let spec = EtcdClusterSpec::deserialize(&resource.spec);
+        let spec = EtcdClusterSpec::deserialize(&snapshot.resource.spec);
         for (position, action) in decision.actions.iter().enumerate() {
             judge(
                 action,
                 &decision.actions[..position],
-                resource,
+                snapshot,
                 &spec,
                 &mut refusals,
             );
@@ -101,11 +102,12 @@ fn bears_on_quorum(action: &Action) -> bool {
 fn judge(
     action: &Action,
     before: &[Action],
-    resource: &Resource,
+    snapshot: &Snapshot,
     spec: &Result<EtcdClusterSpec, serde_json::Error>,
     refusals: &mut Vec<Refusal>,
 ) {
     let Action { effect, pre } = action;
+    let resource = &snapshot.resource;
     if pre.resource_uid != resource.uid {
         let (expected, found) = (resource.uid.clone(), pre.resource_uid.clone());
         refusals.push(Refusal::OtherResource { expected, found });
@@ -130,7 +132,7 @@ fn judge(
                     || format!("{} {}", object.kind().name(), object.name()),
                     refusals,
                 );
-                judge_child(object, resource, spec, refusals);
+                judge_child(object, snapshot, spec, refusals);
             }
             Err(error) => refusals.push(Refusal::UnreadableSpec {
                 why: error.to_string(),
@@ -201,9 +203,11 @@ fn judge_event(kind: EventType, reason: &str, note: &str, refusals: &mut Vec<Ref
             "the reason must have 1 to 128 characters"
         }
         EventType::Normal | EventType::Warning
-            if !reason.chars().all(|letter| letter.is_ascii_alphanumeric()) =>
+            if !reason
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || letter == ' ') =>
         {
-            "the reason must be one word of letters and digits"
+            "the reason must be of letters, digits and spaces"
         }
         EventType::Normal | EventType::Warning if note.is_empty() || note.len() > MAX_NOTE => {
             "the note must have 1 to 1,024 bytes"

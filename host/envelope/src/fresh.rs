@@ -2,7 +2,10 @@
 //!
 //! Does not read: the host fills [`Fresh`].
 
-use contract::{Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Resource};
+use contract::{
+    Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Preconditions,
+    Resource,
+};
 use serde::Deserialize;
 
 use crate::arguments::InitialCluster;
@@ -101,13 +104,7 @@ pub struct Reads {
 #[must_use]
 pub fn reads(action: &Action) -> Reads {
     let Action { effect, pre } = action;
-    let asks_etcd = pre.cluster_id.is_some()
-        || pre.members.is_some()
-        || pre.leader.is_some()
-        || pre.touches.is_some()
-        || pre.healthy_voters.is_some()
-        || pre.departed.is_some();
-    let etcd = asks_etcd
+    let etcd = asks_etcd(pre)
         || match effect {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
@@ -145,6 +142,29 @@ pub fn reads(action: &Action) -> Reads {
         claim,
         etcd,
     }
+}
+
+/// Whether a precondition is about etcd. At birth a departed member is one that is not in the plan.
+pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
+    let Preconditions {
+        resource_uid: _,
+        resource_version: _,
+        object: _,
+        claim_uid: _,
+        birth_token,
+        cluster_id,
+        members,
+        leader,
+        touches,
+        healthy_voters,
+        departed,
+    } = pre;
+    cluster_id.is_some()
+        || members.is_some()
+        || leader.is_some()
+        || touches.is_some()
+        || healthy_voters.is_some()
+        || (departed.is_some() && birth_token.is_none())
 }
 
 /// The claim a pod would mount.

@@ -4,7 +4,7 @@
 //! input or output: the host hands it what it read and asks for leave. It shares no code with the reconciler.
 //!
 //! # Flow
-//! 1. [`permit`] judges a whole decision against the resource it is about, before anything happens. One refusal
+//! 1. [`permit`] judges a whole decision against the snapshot it answers, before anything happens. One refusal
 //!    means that no action of that decision is tried.
 //! 2. Before each action the host reads what [`reads`] names, and [`check`] judges the action against that [`Fresh`]
 //!    read: the preconditions that the module gave, and the envelope's own quorum rule.
@@ -27,7 +27,8 @@
 //! | RemoveMember | `clusterId`, `members`, `healthyVoters` |
 //! | MoveLeader | `clusterId`, `members`, `leader` |
 //!
-//! A precondition that is given without need is checked all the same.
+//! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
+//! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
 
 mod arguments;
 mod check;

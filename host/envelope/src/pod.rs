@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{EtcdClusterSpec, ObjectKind, Resource, names};
+use contract::{EtcdClusterSpec, ObjectKind, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, HTTPGetAction, Pod, PodSecurityContext, PodSpec, Probe,
     SecurityContext, Volume,
@@ -26,14 +26,14 @@ const FORCE_VARIABLE: &str = "ETCD_FORCE_NEW_CLUSTER";
 /// Adds a refusal for everything that a member's pod may not be.
 pub(crate) fn judge_pod(
     pod: &Pod,
-    resource: &Resource,
+    snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let empty = PodSpec::default();
     let found = pod.spec.as_ref().unwrap_or(&empty);
-    judge_fields(name, found, resource, refusals);
+    judge_fields(name, found, &snapshot.resource, refusals);
     judge_pod_security(name, found, spec, refusals);
     for volume in found.volumes.iter().flatten() {
         judge_volume(name, volume, spec, refusals);
@@ -42,7 +42,7 @@ pub(crate) fn judge_pod(
         [container] if container.name == names::ETCD_CONTAINER => {
             judge_container(name, container, spec, refusals);
             let image = container.image.as_deref().unwrap_or_default();
-            judge_image(image, spec, Some(resource), refusals);
+            judge_image(image, spec, Some(snapshot), refusals);
         }
         containers => {
             let what = containers
@@ -67,11 +67,12 @@ pub(crate) fn judge_pod(
     });
 }
 
-/// The image is `<repository>:<tag>` of the spec's repository, or the very image of the birth plan.
+/// The image is `<repository>:<tag>` of the spec's repository. After an edit of the spec it may also be the image of
+/// the birth plan, or one that a pod of the cluster has: those were judged when they were made.
 pub(crate) fn judge_image(
     image: &str,
     spec: &EtcdClusterSpec,
-    resource: Option<&Resource>,
+    snapshot: Option<&Snapshot>,
     refusals: &mut Vec<Refusal>,
 ) {
     let repository = spec
@@ -88,16 +89,20 @@ pub(crate) fn judge_image(
                 .chars()
                 .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_'))
     });
-    let is_planned = || {
-        let birth = resource.and_then(|resource| ResourceHead::of(resource).birth);
-        birth.is_some_and(|birth| birth.image == image)
-    };
-    if !is_asked && !is_planned() {
+    if !is_asked && !snapshot.is_some_and(|snapshot| is_in_use(image, snapshot)) {
         refusals.push(Refusal::Image {
             image: image.to_owned(),
             repository: repository.to_owned(),
         });
     }
+}
+
+fn is_in_use(image: &str, snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let birth = ResourceHead::of(resource).birth;
+    let mut pods = snapshot.objects.pods.seen().into_iter().flatten();
+    birth.is_some_and(|birth| birth.image == image)
+        || pods.any(|pod| pod.owner.as_deref() == Some(&resource.uid) && pod.image == image)
 }
 
 /// Annotations a living pod may be given: those of the operator, and never the state `new`.

@@ -3,7 +3,7 @@
 //! Healthy is a voter that answered at its own endpoint, in the cluster of the list, and follows a leader.
 
 use contract::{
-    ClusterId, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed, names,
+    ClusterId, Effect, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed, names,
 };
 
 use crate::Refusal;
@@ -78,6 +78,25 @@ impl<'a> Votes<'a> {
             self.membership
                 .voters()
                 .filter(|member| Some(member.id) != except && self.is_healthy(member)),
+        )
+    }
+
+    /// Healthy voters once `effect` has happened, without `touched`.
+    pub(crate) fn healthy_after(&self, effect: &Effect, touched: Option<MemberId>) -> u32 {
+        let leaves = |id| matches!(effect, Effect::RemoveMember { member } if *member == id);
+        let promoted = self.membership.members.iter().filter(|member| {
+            matches!(effect, Effect::Promote { member: id } if *id == member.id)
+                && member.learner
+                && self.is_healthy(member)
+        });
+        let voters = self
+            .membership
+            .voters()
+            .filter(|member| self.is_healthy(member));
+        count(
+            voters
+                .chain(promoted)
+                .filter(|member| Some(member.id) != touched && !leaves(member.id)),
         )
     }
 
