@@ -184,6 +184,10 @@ impl ObjectKind {
 }
 
 /// A child as it shall be, complete.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "effects hold it in a box, and each kind has its own size"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Child {

@@ -17,8 +17,20 @@ pub(crate) fn action(resource: &Resource, effect: Effect) -> Action {
     }
 }
 
+/// The longest note of an event that the API server takes.
+const LONGEST_NOTE: usize = 1024;
+
 /// An event on the resource.
-pub(crate) fn event(resource: &Resource, kind: EventType, reason: &str, note: String) -> Action {
+pub(crate) fn event(
+    resource: &Resource,
+    kind: EventType,
+    reason: &str,
+    mut note: String,
+) -> Action {
+    if note.len() > LONGEST_NOTE {
+        note.truncate(note.floor_char_boundary(LONGEST_NOTE - 4));
+        note.push('…');
+    }
     action(
         resource,
         Effect::Event {

@@ -31,17 +31,12 @@ impl Votes {
     /// leaver itself is healthy.
     pub(crate) fn why_unsafe_to_remove(self, healthy: bool) -> Option<TooFew> {
         let left = self.healthy - usize::from(healthy);
+        let sole = self.voters <= 1;
         self.too_few(self.healthy, quorum(self.voters))
-            .or_else(|| {
-                if self.voters <= 1 {
-                    Some(TooFew {
-                        healthy: left,
-                        needed: 1,
-                    })
-                } else {
-                    None
-                }
-            })
+            .or(sole.then_some(TooFew {
+                healthy: left,
+                needed: 1,
+            }))
             .or_else(|| self.too_few(left, quorum(self.voters - 1)))
     }
 

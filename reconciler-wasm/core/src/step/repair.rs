@@ -74,27 +74,28 @@ pub(super) fn replace(
         match verdict(situation, member) {
             Verdict::Wait(reason, message) => {
                 step.find_of(FindingKind::Waiting, reason, member.name, message);
-                step.look_again(
-                    if reason == Reason::MemberUnhealthy {
-                        LATER
-                    } else {
-                        SOON
-                    },
-                    reason,
-                );
+                let after = if reason == Reason::MemberUnhealthy {
+                    LATER
+                } else {
+                    SOON
+                };
+                step.look_again(after, reason);
             }
-            Verdict::Restart => restart(situation, membership, living, member, step),
-            Verdict::Replace(reason, _) if changed => {
+            Verdict::Restart | Verdict::Replace(..) if changed => {
+                let message = format!("{} is next to be repaired.", member.name);
                 step.find_of(
                     FindingKind::Waiting,
-                    reason,
+                    Reason::MemberUnhealthy,
                     member.name,
-                    format!("{} is next to be replaced.", member.name),
+                    message,
                 );
             }
+            Verdict::Restart => {
+                restart(situation, membership, living, member, step);
+                changed = true;
+            }
             Verdict::Replace(reason, message) => {
-                changed |=
-                    try_replace(situation, membership, living, member, reason, message, step);
+                changed = try_replace(situation, membership, living, member, reason, message, step);
             }
         }
     }
