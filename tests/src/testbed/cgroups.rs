@@ -28,7 +28,7 @@ pub(crate) fn make(name: &str) -> Result<()> {
         fs::create_dir_all(Path::new(ROOT).join(name))?;
         return Ok(());
     }
-    for hierarchy in hierarchies()? {
+    for hierarchy in hierarchies(&["cgroup"])? {
         let folder = hierarchy.join(name);
         fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         // A cpuset without processors and memory takes no process; nothing is inherited by itself.
@@ -43,8 +43,9 @@ pub(crate) fn make(name: &str) -> Result<()> {
 
 /// Ends what runs in the cgroup `name` and removes it.
 pub(crate) async fn remove(name: &str) -> Result<()> {
+    let everywhere = hierarchies(&["cgroup", "cgroup2"])?;
     let places: Vec<_> =
-        hierarchies()?.into_iter().map(|hierarchy| hierarchy.join(name)).filter(|place| place.is_dir()).collect();
+        everywhere.into_iter().map(|hierarchy| hierarchy.join(name)).filter(|place| place.is_dir()).collect();
     wait::until(format!("the removal of cgroup {name}"), Duration::from_secs(20), async || {
         for place in &places {
             remove_tree(place)?;
@@ -79,8 +80,9 @@ fn unified() -> bool {
     Path::new(ROOT).join("cgroup.controllers").exists()
 }
 
-/// The mounted hierarchies: one for the new interface, one a controller for the old.
-fn hierarchies() -> Result<Vec<PathBuf>> {
+/// The mounted hierarchies of these kinds: one for the new interface, one a controller for the old. Container runtimes
+/// leave traces in a new one beside the old ones too.
+fn hierarchies(kinds: &[&str]) -> Result<Vec<PathBuf>> {
     if unified() {
         return Ok(vec![PathBuf::from(ROOT)]);
     }
@@ -90,7 +92,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
         .filter_map(|line| {
             let mut words = line.split(' ');
             let (place, kind) = (words.nth(1)?, words.next()?);
-            (kind == "cgroup" && place.starts_with(ROOT)).then(|| PathBuf::from(place))
+            (kinds.contains(&kind) && place.starts_with(ROOT)).then(|| PathBuf::from(place))
         })
         .collect();
     found.sort();

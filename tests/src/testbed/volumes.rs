@@ -108,9 +108,13 @@ pub async fn recycle(kubeconfig: &Path) -> Result<()> {
 }
 
 async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume) -> Result<()> {
-    let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
-    let Some(folder) = folder(volume) else { return Ok(()) };
-    if phase != Some("Released") {
+    if !is_released(volume) {
+        return Ok(());
+    }
+    // The change may be old, and the volume someone else's by now. Released it stays until we free it.
+    let volume = volumes.get(&volume.name_any()).await?;
+    let Some(folder) = folder(&volume) else { return Ok(()) };
+    if !is_released(&volume) {
         return Ok(());
     }
     empty(&folder)?;
@@ -120,9 +124,21 @@ async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume)
         "metadata": {"resourceVersion": volume.metadata.resource_version},
         "spec": {"claimRef": null},
     });
-    volumes.patch(&volume.name_any(), &PatchParams::default(), &Patch::Merge(&freed)).await?;
-    eprintln!("Recycled {}", volume.name_any());
-    Ok(())
+    match volumes.patch(&volume.name_any(), &PatchParams::default(), &Patch::Merge(&freed)).await {
+        // Somebody changed it since; the watch brings that change too.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => {
+            eprintln!("Recycled {}", volume.name_any());
+            Ok(())
+        }
+    }
+}
+
+fn is_released(volume: &PersistentVolume) -> bool {
+    let claimed = volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some());
+    let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
+    claimed && phase == Some("Released")
 }
 
 /// The folder of a volume of ours.
