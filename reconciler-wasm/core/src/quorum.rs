@@ -31,12 +31,13 @@ impl Votes {
     /// leaver itself is healthy.
     pub(crate) fn why_unsafe_to_remove(self, healthy: bool) -> Option<TooFew> {
         let left = self.healthy - usize::from(healthy);
-        let sole = self.voters <= 1;
-        self.too_few(self.healthy, quorum(self.voters))
-            .or(sole.then_some(TooFew {
+        if self.voters <= 1 {
+            return Some(TooFew {
                 healthy: left,
                 needed: 1,
-            }))
+            });
+        }
+        self.too_few(self.healthy, quorum(self.voters))
             .or_else(|| self.too_few(left, quorum(self.voters - 1)))
     }
 

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use contract::{
-    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason,
+    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason, Volume,
 };
 
 use super::{LATER, SOON, Step, furnish};
@@ -78,7 +78,7 @@ fn begin(
     ));
     furnish::furnish(cluster, situation, None, step);
     for name in &birth.members {
-        start(cluster, situation, &birth, name, false, step);
+        start(cluster, situation, &birth, name, None, step);
     }
     furnish::hold_back_failing(situation, step);
     step.look_again(SOON, Reason::Forming);
@@ -90,11 +90,11 @@ fn start(
     situation: &Situation<'_>,
     birth: &Birth,
     name: &str,
-    has_claim: bool,
+    claim: Option<&Volume>,
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    if cluster.has_volumes() && !has_claim {
+    if cluster.has_volumes() && claim.is_none() {
         let claim = build::claim(cluster, resource, name);
         let mut action = pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).absent();
         action.pre.birth_token = Some(birth.token.clone());
@@ -109,6 +109,7 @@ fn start(
     );
     let mut action = pre::action(resource, apply(Child::Pod(pod))).absent();
     action.pre.birth_token = Some(birth.token.clone());
+    action.pre.claim_uid = claim.map(|claim| claim.uid.clone());
     step.actions.push(action);
 }
 
@@ -180,7 +181,7 @@ pub(super) fn attend(
                 situation,
                 birth,
                 name,
-                living.volumes.contains_key(name.as_str()),
+                living.volumes.get(name.as_str()).copied(),
                 step,
             );
         }

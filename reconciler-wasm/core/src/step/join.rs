@@ -126,9 +126,11 @@ fn join_pod(
         image,
         &Start::join(membership),
     );
-    pre::action(resource, apply(Child::Pod(pod)))
+    let mut action = pre::action(resource, apply(Child::Pod(pod)))
         .absent()
-        .on_members(membership)
+        .on_members(membership);
+    action.pre.claim_uid = member.volume.map(|volume| volume.uid.clone());
+    action
 }
 
 fn is_stuck(situation: &Situation<'_>, learner: &Member<'_>) -> bool {

@@ -96,6 +96,27 @@ fn a_pod_deleted_with_its_data_is_replaced_by_a_new_member() {
 }
 
 #[test]
+fn a_volume_that_is_gone_is_a_lost_disk() {
+    let decision = healthy(3).without_pod(1).without_volume(1).decide();
+    assert_eq!(effects(&decision), [format!("RemoveMember {}", id(1))]);
+    assert!(reports(&decision, Reason::DiskLost));
+}
+
+/// A crash between the claim and the pod leaves a claim whose identity is known.
+#[test]
+fn a_pod_on_a_claim_that_stands_names_its_uid() {
+    let mut world = healthy(3).wanting(5).with_learner(3, true).without_pod(3);
+    world.rows()[3].name = String::new();
+    let decision = world.decide();
+    let pod = decision
+        .actions
+        .iter()
+        .find(|action| action.effect.target() == "shop-m3")
+        .unwrap();
+    assert_eq!(pod.pre.claim_uid.as_deref(), Some("disk-shop-m3"));
+}
+
+#[test]
 fn a_wiped_disk_is_known_from_the_last_words_of_etcd() {
     let decision = healthy(3).wiped(1).decide();
     assert_eq!(
