@@ -24,19 +24,13 @@ pub(super) fn attend(
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
-    let unmade = living
-        .members
-        .iter()
-        .find(|member| !member.started && member.disk == Disk::Unmade);
-    if let Some(member) =
-        unmade.filter(|member| member.name.starts_with(&format!("{}-", cluster.name)))
-    {
-        create(cluster, situation, membership, living, member, step);
-    }
-    let Some(learner) = living.learner() else {
+    let Some((learner, id)) = living
+        .learner()
+        .and_then(|learner| Some((learner, learner.id?)))
+    else {
+        create(cluster, situation, membership, living, step);
         return false;
     };
-    let Some(id) = learner.id else { return false };
     if cluster
         .size
         .is_some_and(|size| living.voters().count() >= size)
@@ -82,20 +76,28 @@ pub(super) fn attend(
         );
         return true;
     }
+    create(cluster, situation, membership, living, step);
     promote_or_wait(situation, membership, living, learner, id, step);
     true
 }
 
-/// Makes what the member lacks: its volume claim, then its pod.
+/// Makes what a listed member that never started lacks: its volume claim, then its pod.
 fn create(
     cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
-    member: &Member<'_>,
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
+    let own = format!("{}-", cluster.name);
+    let unmade = living.members.iter().find(|member| {
+        !member.started
+            && member.pod.is_none()
+            && member.name.starts_with(&own)
+            && member.volume.is_none_or(|volume| volume.deleted.is_none())
+    });
+    let Some(member) = unmade else { return };
     if cluster.has_volumes() && member.volume.is_none() {
         let claim = build::claim(cluster, resource, member.name);
         step.actions.push(
@@ -104,10 +106,8 @@ fn create(
                 .on_members(membership),
         );
     }
-    if member.pod.is_none() {
-        step.actions
-            .push(join_pod(cluster, situation, membership, living, member));
-    }
+    step.actions
+        .push(join_pod(cluster, situation, membership, living, member));
 }
 
 fn join_pod(
