@@ -2,6 +2,8 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MODULE := $(TARGET)/reconciler.wasm
+# `--release` where the released program is there anyway.
+HOST_PROFILE :=
 
 # The module's bytes depend on its source alone, not on where that source lies.
 REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
@@ -13,28 +15,29 @@ help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: bootstrap ## Start a real Kubernetes here, install the operator and watch a cluster become healthy
-	@cargo run --quiet --package tests --bin tour -- run
+	@cargo build --package tests --bin tour --bin testbed
+	@$(TARGET)/debug/tour run
 
 stop: ## Remove all that `make run` started
 	@cargo run --quiet --package tests --bin tour -- stop
 
 check: bootstrap ## All checks that need no cluster: format, lints, licences, unit tests, suites
-	@cargo build --quiet --package tests --bin suite || { echo '0 passed, 1 failed'; exit 1; }
+	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite check
 
 test: bootstrap ## `make check`, then the suites on a real Kubernetes
-	@cargo build --quiet --package tests --bin suite || { echo '0 passed, 1 failed'; exit 1; }
+	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
 
 wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm
-	@cargo run --quiet --package host --bin binnacle -- module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --output $(MODULE)
+	@cargo run --quiet $(HOST_PROFILE) --package host --bin binnacle -- module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --output $(MODULE)
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write
 
-image: wasm ## Build the operator's image
-	@cargo run --quiet --package tests --bin tour -- image
+image: bootstrap ## Build the operator's image into an archive
+	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar
 
 bench: bootstrap ## Measure the figures of docs/benchmarks.md into bench.json
 	@cargo run --quiet --release --package tests --bin bench

@@ -2,4 +2,6 @@
 //!
 //! Nothing here knows what the operator decides; the suites and their invariants do.
 
+pub mod kubectl;
+pub mod operator;
 pub mod testbed;

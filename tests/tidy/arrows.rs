@@ -15,7 +15,17 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("simulator", &["envelope", "contract"]),
     ("host", &["simulator", "envelope", "contract"]),
     ("manifests", &["contract"]),
-    ("tests", &["contract", "reconciler", "envelope", "simulator", "host", "manifests"]),
+    (
+        "tests",
+        &[
+            "contract",
+            "reconciler",
+            "envelope",
+            "simulator",
+            "host",
+            "manifests",
+        ],
+    ),
 ];
 
 /// Crates that get their whole world as an argument.
@@ -23,14 +33,31 @@ const PURE: [&str; 4] = ["contract", "reconciler", "envelope", "simulator"];
 
 /// What a pure crate can reach the world with, at any distance.
 const WORLDLY: [&str; 16] = [
-    "async-std", "etcd-client", "fastrand", "getrandom", "hyper", "kube", "kube-client", "mio", "rand", "reqwest",
-    "rustls", "socket2", "tokio", "tracing", "wasmtime", "zstd",
+    "async-std",
+    "etcd-client",
+    "fastrand",
+    "getrandom",
+    "hyper",
+    "kube",
+    "kube-client",
+    "mio",
+    "rand",
+    "reqwest",
+    "rustls",
+    "socket2",
+    "tokio",
+    "tracing",
+    "wasmtime",
+    "zstd",
 ];
 
 fn metadata() -> Metadata {
     // One platform is enough to judge by, and only what that one needs has been fetched.
     let options = ["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"].map(str::to_owned);
-    MetadataCommand::new().other_options(options).exec().expect("cargo reads this workspace")
+    MetadataCommand::new()
+        .other_options(options)
+        .exec()
+        .expect("cargo reads this workspace")
 }
 
 #[test]
@@ -40,26 +67,41 @@ fn each_crate_uses_only_the_crates_below_it() {
     let mut wrong = Vec::new();
     for package in metadata.workspace_packages() {
         let Some(allowed) = rules.get(package.name.as_str()) else {
-            wrong.push(format!("{} has no rule; give it one in this test", package.name));
+            wrong.push(format!(
+                "{} has no rule; give it one in this test",
+                package.name
+            ));
             continue;
         };
         // Tests of a crate may look further than the crate itself.
-        let uses = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
+        let uses = package
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.kind != DependencyKind::Development);
         for used in uses.filter(|dependency| rules.contains_key(dependency.name.as_str())) {
             if !allowed.contains(&used.name.as_str()) {
                 wrong.push(format!("{} -> {}", package.name, used.name));
             }
         }
     }
-    assert_none(&wrong, "arrows that must not be (ARCHITECTURE.md has those that may)");
+    assert_none(
+        &wrong,
+        "arrows that must not be (ARCHITECTURE.md has those that may)",
+    );
 }
 
 #[test]
 fn pure_crates_reach_nothing_that_touches_the_world() {
     let metadata = metadata();
-    let names: BTreeMap<&PackageId, &str> =
-        metadata.packages.iter().map(|package| (&package.id, package.name.as_str())).collect();
-    let resolve = metadata.resolve.as_ref().expect("cargo resolved the dependencies");
+    let names: BTreeMap<&PackageId, &str> = metadata
+        .packages
+        .iter()
+        .map(|package| (&package.id, package.name.as_str()))
+        .collect();
+    let resolve = metadata
+        .resolve
+        .as_ref()
+        .expect("cargo resolved the dependencies");
     let normal: BTreeMap<&PackageId, Vec<&PackageId>> = resolve
         .nodes
         .iter()
@@ -67,13 +109,21 @@ fn pure_crates_reach_nothing_that_touches_the_world() {
             let used = node
                 .deps
                 .iter()
-                .filter(|used| used.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal))
+                .filter(|used| {
+                    used.dep_kinds
+                        .iter()
+                        .any(|kind| kind.kind == DependencyKind::Normal)
+                })
                 .map(|used| &used.pkg);
             (&node.id, used.collect())
         })
         .collect();
     let mut wrong = Vec::new();
-    for package in metadata.workspace_packages().into_iter().filter(|package| PURE.contains(&package.name.as_str())) {
+    for package in metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| PURE.contains(&package.name.as_str()))
+    {
         let mut seen = BTreeSet::new();
         let mut open = vec![&package.id];
         while let Some(next) = open.pop() {
@@ -81,7 +131,10 @@ fn pure_crates_reach_nothing_that_touches_the_world() {
                 open.extend(normal.get(next).into_iter().flatten());
             }
         }
-        let reached = seen.iter().filter_map(|id| names.get(id)).filter(|name| WORLDLY.contains(name));
+        let reached = seen
+            .iter()
+            .filter_map(|id| names.get(id))
+            .filter(|name| WORLDLY.contains(name));
         wrong.extend(reached.map(|name| format!("{} reaches {name}", package.name)));
     }
     assert_none(&wrong, "pure crates that reach the world");

@@ -13,20 +13,38 @@ pub(crate) fn root() -> PathBuf {
 /// Every file that is committed or would be, with its path from the top.
 pub(crate) fn files() -> Vec<String> {
     let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate"])
+        .args([
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "--deduplicate",
+        ])
         .current_dir(root())
         .output()
         .expect("git lists the files of this checkout");
-    assert!(listed.status.success(), "git cannot list the files: {}", String::from_utf8_lossy(&listed.stderr));
+    assert!(
+        listed.status.success(),
+        "git cannot list the files: {}",
+        String::from_utf8_lossy(&listed.stderr)
+    );
     let listed = String::from_utf8(listed.stdout).expect("file names are UTF-8");
-    listed.lines().filter(|file| root().join(file).is_file()).map(str::to_owned).collect()
+    listed
+        .lines()
+        .filter(|file| root().join(file).is_file())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The files with this extension and what is in them.
 pub(crate) fn texts(extension: &str) -> Vec<(String, String)> {
     files()
         .into_iter()
-        .filter(|file| Path::new(file).extension().is_some_and(|found| found == extension))
+        .filter(|file| {
+            Path::new(file)
+                .extension()
+                .is_some_and(|found| found == extension)
+        })
         .map(|file| {
             let text = read(&file);
             (file, text)
@@ -36,7 +54,8 @@ pub(crate) fn texts(extension: &str) -> Vec<(String, String)> {
 
 /// What is in the file at this path from the top.
 pub(crate) fn read(file: &str) -> String {
-    fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file} cannot be read: {error}"))
+    fs::read_to_string(root().join(file))
+        .unwrap_or_else(|error| panic!("{file} cannot be read: {error}"))
 }
 
 /// Fails with one line for each thing that is wrong.

@@ -9,8 +9,11 @@ const LONGEST: usize = 400;
 
 #[test]
 fn every_source_file_opens_with_what_it_owns() {
-    let wrong: Vec<_> =
-        texts("rs").into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(file, _)| file).collect();
+    let wrong: Vec<_> = texts("rs")
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(file, _)| file)
+        .collect();
     assert_none(&wrong, "files that do not open with `//!`");
 }
 
@@ -18,7 +21,14 @@ fn every_source_file_opens_with_what_it_owns() {
 fn no_source_file_is_long() {
     let wrong: Vec<_> = texts("rs")
         .into_iter()
-        .map(|(file, text)| (file, text.lines().take_while(|line| *line != "#[cfg(test)]").count()))
+        .map(|(file, text)| {
+            (
+                file,
+                text.lines()
+                    .take_while(|line| *line != "#[cfg(test)]")
+                    .count(),
+            )
+        })
         .filter(|(_, lines)| *lines > LONGEST)
         .map(|(file, lines)| format!("{file}: {lines} lines without its tests"))
         .collect();
@@ -30,10 +40,15 @@ fn no_source_file_is_long() {
 fn no_file_knows_the_machine_it_was_written_on() {
     // Put together here so that this file does not find itself.
     let folders = ["root", "home", "work", "Users"].map(|folder| format!("/{folder}/"));
-    let text_files = ["rs", "toml", "md", "yaml", "yml", "json", "sh", "go", "mod", "wit", "lock", ""];
+    let text_files = [
+        "rs", "toml", "md", "yaml", "yml", "json", "sh", "go", "mod", "wit", "lock", "",
+    ];
     let mut wrong = Vec::new();
     for file in files() {
-        let extension = Path::new(&file).extension().and_then(|found| found.to_str()).unwrap_or_default();
+        let extension = Path::new(&file)
+            .extension()
+            .and_then(|found| found.to_str())
+            .unwrap_or_default();
         if !text_files.contains(&extension) {
             continue;
         }

@@ -54,7 +54,9 @@ fn main() -> ExitCode {
     }
     if !sum.failed.is_empty() {
         println!("\nFailed:");
-        sum.failed.iter().for_each(|failure| println!("  {failure}"));
+        sum.failed
+            .iter()
+            .for_each(|failure| println!("  {failure}"));
     }
     println!("\nAll of it took {} s.", started.elapsed().as_secs());
     println!("{} passed, {} failed", sum.passed, sum.failed.len());
@@ -63,22 +65,39 @@ fn main() -> ExitCode {
 
 /// The steps, cheapest first.
 fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
-    let metadata = MetadataCommand::new().no_deps().exec().context("cargo cannot read this workspace")?;
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .context("cargo cannot read this workspace")?;
     let mut steps = vec![
         cargo("format", Counts::Itself, "fmt --all -- --check"),
-        cargo("lints", Counts::Itself, "clippy --all-targets -- --deny warnings"),
+        cargo(
+            "lints",
+            Counts::Itself,
+            "clippy --all-targets -- --deny warnings",
+        ),
         Step {
             title: "sealed module".to_owned(),
             program: "make",
             arguments: vec!["--no-print-directory".to_owned(), "wasm".to_owned()],
             counts: Counts::Itself,
         },
-        cargo("tests without a cluster", Counts::ItsTests, "test --no-fail-fast --lib --bins --tests"),
+        cargo(
+            "tests without a cluster",
+            Counts::ItsTests,
+            "test --no-fail-fast --lib --bins --tests",
+        ),
     ];
     if has_cargo_deny() {
-        steps.push(cargo("licences, bans, sources", Counts::Itself, "deny --log-level error check bans licenses sources"));
+        steps.push(cargo(
+            "licences, bans, sources",
+            Counts::Itself,
+            "deny --log-level error check bans licenses sources",
+        ));
     } else {
-        println!("cargo-deny is not here, so licences are not looked at; to have it: cargo install --locked cargo-deny");
+        println!(
+            "cargo-deny is not here, so licences are not looked at; to have it: cargo install --locked cargo-deny"
+        );
     }
     match arguments {
         Arguments::Check => {}
@@ -95,7 +114,12 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
 
 fn cargo(title: &str, counts: Counts, arguments: &str) -> Step {
     let arguments = arguments.split(' ').map(str::to_owned).collect();
-    Step { title: title.to_owned(), program: "cargo", arguments, counts }
+    Step {
+        title: title.to_owned(),
+        program: "cargo",
+        arguments,
+        counts,
+    }
 }
 
 /// The suites that need a cluster: those that a plain `cargo test` leaves out (`test = false`).
@@ -110,7 +134,10 @@ fn live_suites(metadata: &Metadata) -> Vec<String> {
 }
 
 fn has_cargo_deny() -> bool {
-    Command::new("cargo").args(["deny", "--version"]).output().is_ok_and(|answer| answer.status.success())
+    Command::new("cargo")
+        .args(["deny", "--version"])
+        .output()
+        .is_ok_and(|answer| answer.status.success())
 }
 
 /// Runs one step, shows what it prints, and adds to the sum.
@@ -159,12 +186,18 @@ fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
             count(&line, sum);
         }
     }
-    Ok(child.wait().context("the program's end cannot be seen")?.success())
+    Ok(child
+        .wait()
+        .context("the program's end cannot be seen")?
+        .success())
 }
 
 /// Reads one line of the test harness: a test that failed, or a binary's result.
 fn count(line: &str, sum: &mut Sum) {
-    if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+    if let Some(name) = line
+        .strip_prefix("test ")
+        .and_then(|rest| rest.strip_suffix(" ... FAILED"))
+    {
         sum.failed.push(name.to_owned());
     }
     if let Some(result) = line.strip_prefix("test result: ") {
@@ -177,7 +210,11 @@ fn count(line: &str, sum: &mut Sum) {
 }
 
 fn heading(title: &str) -> String {
-    if std::io::stdout().is_terminal() { format!("\u{1b}[1m== {title}\u{1b}[0m") } else { format!("== {title}") }
+    if std::io::stdout().is_terminal() {
+        format!("\u{1b}[1m== {title}\u{1b}[0m")
+    } else {
+        format!("== {title}")
+    }
 }
 
 #[cfg(test)]

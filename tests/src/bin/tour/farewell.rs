@@ -1,0 +1,103 @@
+//! Writes and reads a key as a client would, and says what is running and what to do with it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use contract::names;
+use tests::testbed::wait;
+
+use crate::ground::{Ground, NAMESPACE};
+use crate::story::Healthy;
+
+/// The Service may be known to a node a moment after the cluster is healthy.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Puts a key and gets it again, by the name of the Service for clients.
+pub(crate) async fn write_and_read(ground: &Ground, cluster: &Healthy) -> Result<()> {
+    let service = format!(
+        "http://{}.{NAMESPACE}.svc:{}",
+        names::client_service(cluster.name),
+        names::CLIENT_PORT
+    );
+    let pod = cluster
+        .status
+        .members
+        .ready
+        .first()
+        .context("no member is ready")?;
+    let etcdctl = [
+        "exec",
+        "--namespace",
+        NAMESPACE,
+        pod,
+        "--container",
+        names::ETCD_CONTAINER,
+        "--",
+        "etcdctl",
+        "--endpoints",
+    ];
+    let put = [
+        &etcdctl[..],
+        &[&service, "put", "greeting", "hello from binnacle"],
+    ]
+    .concat();
+    let get = [
+        &etcdctl[..],
+        &[&service, "get", "greeting", "--print-value-only"],
+    ]
+    .concat();
+    println!("  etcdctl --endpoints {service} put greeting 'hello from binnacle'");
+    let answer = wait::until("a write through the Service", SERVED_WITHIN, async || {
+        ground.kubectl().run(&put).await
+    })
+    .await?;
+    println!("  {}", answer.trim());
+    println!("  etcdctl --endpoints {service} get greeting --print-value-only");
+    let answer = ground.kubectl().run(&get).await?;
+    println!("  {}", answer.trim());
+    ensure!(
+        answer.trim() == "hello from binnacle",
+        "the key does not hold what was written"
+    );
+    Ok(())
+}
+
+/// What is running, how to reach it, what to try, how to stop.
+pub(crate) fn say(ground: &Ground, cluster: &Healthy, took: Duration) {
+    let (name, pod) = (
+        cluster.name,
+        cluster
+            .status
+            .members
+            .ready
+            .first()
+            .map_or("POD", String::as_str),
+    );
+    println!("\nAll of it took {} s.", took.as_secs());
+    println!("\nRunning");
+    println!("  Kubernetes              {}", ground.title());
+    println!("  deployment/binnacle     the operator, in namespace {NAMESPACE}");
+    println!(
+        "  etcdcluster/{name:<12}etcd {} with {} members",
+        cluster.status.current_version, cluster.status.size
+    );
+    println!("\nReach it");
+    if let Some(kubeconfig) = &ground.kubectl().kubeconfig {
+        println!("  export KUBECONFIG={}", kubeconfig.display());
+        println!("  alias kubectl={}", ground.kubectl().program.display());
+    }
+    println!("  kubectl get etcd");
+    println!("\nTry");
+    println!(
+        "  kubectl scale etcd {name} --replicas=5      # grows by one member at a time; watch: kubectl get etcd -w"
+    );
+    println!("  kubectl delete pod {pod}     # comes back as the same member, with its data");
+    println!("  kubectl describe etcd {name}                # what happened and why");
+    if ground.is_own() {
+        println!("\nStop\n  make stop");
+    } else {
+        println!(
+            "\nRemove\n  kubectl delete etcd {name}, then kubectl delete --filename manifests/install.yaml"
+        );
+    }
+}
