@@ -32,23 +32,20 @@ const ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 4] = ["contract", "reconciler", "envelope", "simulator"];
 
 /// What a pure crate can reach the world with, at any distance.
-const WORLDLY: [&str; 16] = [
+const WORLDLY: [&str; 13] = [
     "async-std",
     "etcd-client",
-    "fastrand",
     "getrandom",
     "hyper",
     "kube",
     "kube-client",
     "mio",
-    "rand",
     "reqwest",
     "rustls",
     "socket2",
     "tokio",
     "tracing",
     "wasmtime",
-    "zstd",
 ];
 
 fn metadata() -> Metadata {
