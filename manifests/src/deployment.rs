@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -40,11 +40,6 @@ pub(crate) fn deployment(namespace: &str, image: &str) -> Deployment {
                 match_labels: Some(labels()),
                 ..LabelSelector::default()
             },
-            // One acts at a time, and a successor is ready only when it leads: it could never replace its predecessor.
-            strategy: Some(DeploymentStrategy {
-                type_: Some("Recreate".to_owned()),
-                ..DeploymentStrategy::default()
-            }),
             template: core::PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(labels()),
@@ -101,6 +96,11 @@ fn container(image: &str) -> core::Container {
             from_field("MY_POD_NAME", "metadata.name"),
             from_field("MY_POD_NAMESPACE", "metadata.namespace"),
             from_field("WATCH_NAMESPACE", "metadata.namespace"),
+            core::EnvVar {
+                name: "BINNACLE_CACHE_DIR".to_owned(),
+                value: Some("/var/cache/binnacle/compiled".to_owned()),
+                value_from: None,
+            },
         ]),
         ports: Some(vec![core::ContainerPort {
             name: Some("http".to_owned()),

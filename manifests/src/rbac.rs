@@ -31,26 +31,19 @@ pub(crate) fn role(namespace: &str) -> Role {
         metadata: metadata(namespace),
         rules: Some(vec![
             rule(GROUP, &[PLURAL], &[&WATCH]),
-            rule(
-                GROUP,
-                &[&format!("{PLURAL}/status")],
-                &[&["patch", "update"]],
-            ),
+            rule(GROUP, &[&format!("{PLURAL}/status")], &[&["update"]]),
             rule(
                 "",
-                &["persistentvolumeclaims", "pods", "services"],
+                &["persistentvolumeclaims", "pods"],
                 &[&WATCH, &APPLY, &["delete"]],
             ),
-            rule(
-                "policy",
-                &["poddisruptionbudgets"],
-                &[&WATCH, &APPLY, &["delete"]],
-            ),
-            rule("events.k8s.io", &["events"], &[&APPLY]),
+            rule("", &["services"], &[&WATCH, &APPLY]),
+            rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
+            rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
             rule(
                 "coordination.k8s.io",
                 &["leases"],
-                &[&["get", "update"], &APPLY],
+                &[&["create", "get", "update"]],
             ),
         ]),
     }

@@ -5,5 +5,6 @@
 mod arrows;
 mod documents;
 mod generated;
+mod module;
 mod repository;
 mod sources;

@@ -10,6 +10,12 @@ pub(crate) fn root() -> PathBuf {
     tests.parent().unwrap_or(tests).to_path_buf()
 }
 
+/// The folder that cargo builds into.
+pub(crate) fn target() -> PathBuf {
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    temporary.parent().unwrap_or(temporary).to_path_buf()
+}
+
 /// Every file that is committed or would be, with its path from the top.
 pub(crate) fn files() -> Vec<String> {
     let listed = Command::new("git")
