@@ -1,1 +1,114 @@
-//! To come.
+//! The command line: verbs, what they need, and the exit code each answer stands for.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+
+use crate::error::Chain;
+use crate::explain::{self, ExplainArgs};
+use crate::inspect::{InspectArgs, inspect};
+use crate::module::{self, digest};
+use crate::output;
+use crate::replay::{self, ReplayArgs, Verdict};
+use crate::run::{self, RunArgs};
+
+/// As expected.
+const AS_EXPECTED: u8 = 0;
+/// A replayed decision differs.
+const DIFFERS: u8 = 1;
+/// Something could not be read or was refused.
+const REFUSED: u8 = 2;
+
+/// Runs etcd clusters on Kubernetes. What is done is decided by a sealed WebAssembly module.
+#[derive(Debug, Parser)]
+#[command(name = "binnacle", version, about, after_help = "Exit codes: 0 as expected, 1 differs, 2 unreadable or refused.")]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the operator
+    Run(Box<RunArgs>),
+    /// Decide recorded snapshots again, with no cluster, and say whether each decision is equal
+    Replay(ReplayArgs),
+    /// Tell one recorded decision in words, or list them
+    Explain(ExplainArgs),
+    /// Look at and make reconciler modules
+    #[command(subcommand)]
+    Module(ModuleVerb),
+}
+
+#[derive(Debug, Subcommand)]
+enum ModuleVerb {
+    /// Show a module's digest, size, imports, exports and what it says of itself
+    Inspect(InspectArgs),
+    /// Make a module of a core module that was built for wasm32-unknown-unknown
+    Seal(SealArgs),
+    /// Compile a module from standard input into the cache
+    #[command(hide = true)]
+    Compile(CompileArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct SealArgs {
+    /// The core module
+    core: PathBuf,
+    /// Where the module is written
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct CompileArgs {
+    #[arg(long)]
+    cache_dir: PathBuf,
+}
+
+impl Args {
+    /// Does what was asked for. Errors are told on standard error.
+    #[must_use]
+    pub fn execute(self) -> ExitCode {
+        let code = self.verb.execute().unwrap_or_else(|error| {
+            output::note(format_args!("error: {}", Chain(error.as_ref())));
+            REFUSED
+        });
+        ExitCode::from(code)
+    }
+}
+
+impl Verb {
+    fn execute(self) -> anyhow::Result<u8> {
+        match self {
+            Self::Run(args) => {
+                let runtime = tokio::runtime::Runtime::new().context("the runtime cannot be started")?;
+                runtime.block_on(run::run(*args)).map(|()| AS_EXPECTED)
+            }
+            Self::Replay(args) => replay::run(&args).map(|verdict| match verdict {
+                Verdict::Equal => AS_EXPECTED,
+                Verdict::Differs => DIFFERS,
+                Verdict::Unreadable => REFUSED,
+            }),
+            Self::Explain(args) => explain::run(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Inspect(args)) => {
+                inspect(&args).map(|usable| if usable { AS_EXPECTED } else { REFUSED })
+            }
+            Self::Module(ModuleVerb::Seal(args)) => seal(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Compile(args)) => {
+                Ok(module::compile_from_stdin(&args.cache_dir).map(|()| AS_EXPECTED)?)
+            }
+        }
+    }
+}
+
+fn seal(args: &SealArgs) -> anyhow::Result<()> {
+    let SealArgs { core, output } = args;
+    let bytes = std::fs::read(core).with_context(|| format!("{} cannot be read", core.display()))?;
+    let sealed = module::seal(&bytes)?;
+    std::fs::write(output, &sealed).with_context(|| format!("{} cannot be written", output.display()))?;
+    let size = output::grouped(sealed.len());
+    Ok(output::print(format_args!("{}  {size} bytes  {}\n", output.display(), digest(&sealed)))?)
+}

@@ -4,6 +4,7 @@
 //! cluster nor clock for the module: all the module sees is the snapshot's bytes.
 
 mod ahead;
+mod anatomy;
 mod engine;
 mod failure;
 mod limits;
@@ -19,6 +20,7 @@ use wasmtime::component::{
 use wasmtime::{Store, Trap};
 
 pub use ahead::{compile_ahead, compile_from_stdin};
+pub use anatomy::Anatomy;
 pub use engine::{Engine, cache_directory};
 pub use failure::{Error, Failure};
 pub use limits::{ANSWER_LIMIT, FUEL_LIMIT, MEMORY_LIMIT, MODULE_LIMIT, TIME_LIMIT};
@@ -75,11 +77,16 @@ impl Module {
         if bytes.len() > MODULE_LIMIT {
             return Err(Error::TooLarge { size: bytes.len() });
         }
-        seal::require_component(bytes)?;
+        let anatomy = Anatomy::of(bytes)?;
+        if !anatomy.component {
+            return Err(Error::CoreModule);
+        }
+        anatomy.require_no_import()?;
+        anatomy.require_exports()?;
         let component =
             Component::from_binary(engine.wasmtime(), bytes).map_err(Error::uncompilable)?;
-        require_no_import(engine, &component)?;
-        let [describe, reconcile] = require_exports(engine, &component)?;
+        let [describe, reconcile] = functions(&component)?;
+        // The linker is empty: what the outside of the module did not show cannot be linked either.
         let instance = Linker::new(engine.wasmtime())
             .instantiate_pre(&component)
             .map_err(Error::uncompilable)?;
@@ -190,10 +197,11 @@ fn call_reconcile(
     })
 }
 
-/// Reads an answer. It must be one line, because recordings hold it as it is, one line each.
-pub(crate) fn read(bytes: &[u8]) -> Result<Decision, Failure> {
-    if bytes.contains(&b'\n') || bytes.contains(&b'\r') {
-        return Err(Failure::Undecodable { why: "it has line breaks".to_owned() });
+/// Reads an answer. It must be bare and of one line, because recordings hold it as it is, one line each.
+fn read(bytes: &[u8]) -> Result<Decision, Failure> {
+    let bare = bytes.first() == Some(&b'{') && bytes.last() == Some(&b'}');
+    if !bare || bytes.contains(&b'\n') || bytes.contains(&b'\r') {
+        return Err(Failure::Undecodable { why: "it is not one line of JSON from { to }".to_owned() });
     }
     let decision: Decision = serde_json::from_slice(bytes)
         .map_err(|error| Failure::Undecodable { why: error.to_string() })?;
@@ -205,27 +213,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Decision, Failure> {
     Ok(decision)
 }
 
-fn require_no_import(engine: &Engine, component: &Component) -> Result<(), Error> {
-    let kind = component.component_type();
-    let names: Vec<&str> = kind.imports(engine.wasmtime()).map(|(name, _)| name).collect();
-    if names.is_empty() { Ok(()) } else { Err(Error::Imports { names: names.join(", ") }) }
-}
-
-fn require_exports(
-    engine: &Engine,
-    component: &Component,
-) -> Result<[ComponentExportIndex; 2], Error> {
-    let kind = component.component_type();
-    let mut found: Vec<&str> = kind.exports(engine.wasmtime()).map(|(name, _)| name).collect();
-    found.sort_unstable();
-    let wrong = || Error::Exports {
-        found: if found.is_empty() { "none".to_owned() } else { found.join(", ") },
-    };
-    if found != EXPORTS {
-        return Err(wrong());
-    }
+fn functions(component: &Component) -> Result<[ComponentExportIndex; 2], Error> {
+    let missing = || Error::Exports { found: "things of these names that are no functions".to_owned() };
     let [describe, reconcile] = EXPORTS.map(|name| component.get_export_index(None, name));
-    Ok([describe.ok_or_else(wrong)?, reconcile.ok_or_else(wrong)?])
+    Ok([describe.ok_or_else(missing)?, reconcile.ok_or_else(missing)?])
 }
 
 fn describe_itself(

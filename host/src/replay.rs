@@ -1,1 +1,199 @@
-//! To come.
+//! `binnacle replay`: decides recorded snapshots again, with no cluster, and says whether each decision is equal.
+//!
+//! Runs the very engine that serves. Compares bytes; it does not know what makes a decision good.
+
+mod difference;
+mod modules;
+mod progress;
+mod tally;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::module::{Engine, Source};
+use crate::output::{self, Format};
+use crate::recorder::{Break, Frame, ReadError, Record, Recording, recordings};
+
+pub use difference::{Difference, Found};
+pub use modules::Error as ModuleError;
+pub use tally::Tally;
+
+use modules::Modules;
+use progress::Progress;
+
+/// Arguments of `binnacle replay`.
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// Recordings: files, or directories of them.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// The module to decide with; without it, each recording's own, as kept beside it.
+    #[arg(short, long)]
+    module: Option<PathBuf>,
+    /// How the answer is printed.
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+/// Why a replay could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] ReadError),
+    /// A module cannot be had.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+}
+
+/// Replays and prints. The verdict is for the exit code.
+///
+/// # Errors
+/// When a recording or a module cannot be read, or the answer cannot be printed.
+pub fn run(args: &ReplayArgs) -> anyhow::Result<Verdict> {
+    let ReplayArgs { paths, module, output } = args;
+    let engine = Engine::new(crate::module::cache_directory(None).as_deref())?;
+    let named = module.as_deref().map(|path| Source::find(Some(path))).transpose()?;
+    let began = Instant::now();
+    let tally = replay(&engine, paths, named.as_ref())?;
+    for place in tally.breaks() {
+        output::note(place);
+    }
+    match output {
+        Format::Text => output::print(text::text(&tally, began.elapsed()))?,
+        Format::Json => output::print_json(&tally)?,
+    }
+    Ok(Verdict::of(&tally))
+}
+
+/// What a replay comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every decision is equal.
+    Equal,
+    /// At least one is not.
+    Differs,
+    /// A recording is damaged, or nothing was there to replay.
+    Unreadable,
+}
+
+impl Verdict {
+    /// The verdict on a tally. A recording that is only cut off counts for what it holds.
+    #[must_use]
+    pub fn of(tally: &Tally) -> Self {
+        let damaged = tally.breaks().iter().any(|place| !place.cut_off);
+        if tally.differing() > 0 {
+            Self::Differs
+        } else if damaged || tally.decisions() == 0 {
+            Self::Unreadable
+        } else {
+            Self::Equal
+        }
+    }
+}
+
+/// Decides everything that `paths` hold again, on all processors, with memory for a few frames.
+///
+/// # Errors
+/// The first recording or module that cannot be read.
+pub fn replay(engine: &Engine, paths: &[PathBuf], named: Option<&Source>) -> Result<Tally, Error> {
+    let mut files = Vec::new();
+    for path in paths {
+        files.extend(recordings(path)?);
+    }
+    let modules = Modules::new(engine, named)?;
+    let progress = Progress::of(&files);
+    let tally = Mutex::new(Tally::default());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (frames, work) = sync_channel(workers * 2);
+    // Only the workers hold the receiving end: when the last one fails, sending fails too.
+    let work = Arc::new(Mutex::new(work));
+    std::thread::scope(|scope| {
+        let judges: Vec<_> = (0..workers)
+            .map(|_| {
+                let (work, modules, tally, progress) = (Arc::clone(&work), &modules, &tally, &progress);
+                scope.spawn(move || judge_frames(&work, modules, tally, progress))
+            })
+            .collect();
+        drop(work);
+        let read = read_frames(&files, &frames, &tally, &progress);
+        drop(frames);
+        for judge in judges {
+            match judge.join() {
+                Ok(judged) => judged?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        read
+    })?;
+    progress.end();
+    Ok(tally.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A frame, with its file and that file's place among all.
+type Work = (usize, PathBuf, Frame);
+
+fn read_frames(
+    files: &[PathBuf],
+    frames: &SyncSender<Work>,
+    tally: &Mutex<Tally>,
+    progress: &Progress,
+) -> Result<(), Error> {
+    for (index, file) in files.iter().enumerate() {
+        let mut recording = Recording::open(file)?;
+        while let Some(frame) = recording.next_frame()? {
+            // Workers are gone only when they failed; their error is the one that counts.
+            if frames.send((index, file.clone(), frame)).is_err() {
+                return Ok(());
+            }
+            progress.at(index, recording.position());
+        }
+        note_break(tally, recording.broken());
+    }
+    Ok(())
+}
+
+fn judge_frames(
+    work: &Mutex<Receiver<Work>>,
+    modules: &Modules<'_>,
+    tally: &Mutex<Tally>,
+    progress: &Progress,
+) -> Result<(), Error> {
+    loop {
+        let next = locked(work).recv();
+        let Ok((index, file, frame)) = next else { return Ok(()) };
+        let mut part = Tally::default();
+        for record in frame.records() {
+            judge(&record?, index, &file, modules, &mut part)?;
+        }
+        progress.add(part.decisions());
+        locked(tally).merge(part);
+    }
+}
+
+fn judge(
+    record: &Record,
+    index: usize,
+    file: &std::path::Path,
+    modules: &Modules<'_>,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    let module = modules.of(record, file)?;
+    let found = difference::compare(record, &module, modules.engine());
+    tally.count(record, &module, found, index);
+    Ok(())
+}
+
+fn note_break(tally: &Mutex<Tally>, place: Option<&Break>) {
+    if let Some(place) = place {
+        locked(tally).note_break(place.clone());
+    }
+}
+
+/// A panic elsewhere ends the replay anyway.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -36,6 +36,12 @@ pub enum Error {
         /// The first bytes, in hex.
         beginning: String,
     },
+    /// The bytes begin as WebAssembly does, and do not go on so.
+    #[error("this WebAssembly is broken")]
+    Broken {
+        /// Where, and what was expected.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A core module where a component is wanted.
     #[error(
         "this is a core module, not a component: wrap it with `binnacle module seal CORE.wasm --output FILE.wasm`"

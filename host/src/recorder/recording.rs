@@ -4,11 +4,11 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek as _};
 use std::path::{Path, PathBuf};
 
 use contract::SCHEMA;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::record::{FORMAT_VERSION, Header};
 use super::{Record, frame, ring};
@@ -70,7 +70,8 @@ pub enum Error {
 }
 
 /// A place where a recording breaks off. What comes before it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Break {
     /// The file.
     pub path: String,
@@ -192,6 +193,12 @@ impl Recording {
                 Ok(None)
             }
         }
+    }
+
+    /// Bytes of the file that were read so far.
+    pub fn position(&mut self) -> u64 {
+        // Only for showing progress: a position that the system does not tell is none.
+        self.input.stream_position().unwrap_or_default()
     }
 
     /// Where it broke off, if it did; known once [`Self::next_frame`] has answered none.

@@ -1,0 +1,97 @@
+//! Effects, outcomes, triggers and reasons as people say them.
+
+use contract::{Action, Effect, EtcdClusterStatus, MemberId, Millis, OutcomeKind, Phase, Reason, Snapshot};
+
+use crate::output::{count, span};
+
+/// What made the host look.
+pub(super) fn trigger(trigger: &str) -> String {
+    match trigger.split_once(':') {
+        Some(("watch", kind)) => format!("something about its {kind} changed"),
+        Some(("requeue", reason)) => format!("the time had come that the decision before asked for ({reason})"),
+        Some(_) | None => match trigger {
+            "retry" => "the look before could not be finished".to_owned(),
+            "leadership" => "this instance began to lead and looks at every cluster".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+/// A reason with its meaning.
+pub(super) fn reason(reason: Reason) -> String {
+    format!("{}: {}", reason.name(), reason.meaning().trim())
+}
+
+/// When the cluster is looked at again.
+pub(super) fn requeue(after: Millis, why: Reason) -> String {
+    format!("Looks again after {}, or at the next change. {}", span(after), reason(why))
+}
+
+/// One action, as what it does.
+pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
+    match &action.effect {
+        Effect::UpdateStatus { status } => format!("Write the cluster's status: {}", status_words(status)),
+        Effect::Event { kind, reason, note } => format!("Tell by an event ({kind:?}, {reason}): {note}"),
+        Effect::Apply { object } => {
+            format!("Create or bring up to date the {} {}", object.kind().name(), object.name())
+        }
+        Effect::AnnotatePod { name, annotations } => {
+            let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
+            format!("Note on the pod {name}: {}", keys.join(", "))
+        }
+        Effect::Delete { kind, name, grace_seconds } => {
+            let grace = grace_seconds
+                .map(|seconds| format!(", giving it {seconds} s to end"))
+                .unwrap_or_default();
+            format!("Delete the {} {name}{grace}", kind.name())
+        }
+        Effect::AddLearner { name, peer_urls } => format!(
+            "Add {name} to etcd's member list as a learner, which receives the data and has no vote yet (reached at {})",
+            peer_urls.join(", ")
+        ),
+        Effect::Promote { member: id } => format!("Give the learner {} its vote", member(*id, snapshot)),
+        Effect::RemoveMember { member: id } => {
+            format!("Remove {} from etcd's member list", member(*id, snapshot))
+        }
+        Effect::MoveLeader { to } => format!("Make {} the leader", member(*to, snapshot)),
+    }
+}
+
+/// `example-x1 (8e9e05c52164694d)`, as far as the snapshot knows the name.
+pub(super) fn member(id: MemberId, snapshot: &Snapshot) -> String {
+    let membership = snapshot.etcd.membership.seen();
+    let member = membership.and_then(|list| list.members.iter().find(|member| member.id == id));
+    match member.map(seen_name) {
+        Some(name) if !name.is_empty() => format!("{name} ({id})"),
+        Some(_) | None => format!("the member {id}"),
+    }
+}
+
+/// The name a member published, else the one in its peer URL.
+pub(super) fn seen_name(member: &contract::Member) -> &str {
+    if !member.name.is_empty() {
+        return &member.name;
+    }
+    member.peer_urls.first().and_then(|url| contract::names::member_of_url(url)).unwrap_or_default()
+}
+
+/// How an action ended.
+pub(super) fn outcome(kind: OutcomeKind, message: &str) -> String {
+    match kind {
+        OutcomeKind::Done => "done".to_owned(),
+        OutcomeKind::Refused => format!("refused, nothing happened: {message}"),
+        OutcomeKind::Failed => format!("failed, it may or may not have happened: {message}"),
+        OutcomeKind::Skipped => "not tried, because an action before it did not succeed".to_owned(),
+    }
+}
+
+fn status_words(status: &EtcdClusterStatus) -> String {
+    let phase = match status.phase {
+        Phase::None => "no phase yet",
+        Phase::Creating => "Creating",
+        Phase::Running => "Running",
+        Phase::Failed => "Failed",
+    };
+    let members = usize::try_from(status.size).unwrap_or_default();
+    format!("{phase}, {} of {} healthy", status.ready_members, count(members, "member"))
+}

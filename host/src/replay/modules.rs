@@ -1,0 +1,101 @@
+//! Which module decides a record again: the one that was named, else the recording's own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crate::module::{Engine, Error as LoadError, Module, Source, digest};
+use crate::recorder::{Record, module_file};
+
+/// Why there is no module to decide with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody kept it.
+    #[error(
+        "record {seq} was decided by the module {module}, which is not kept at {path}: name a module with --module FILE"
+    )]
+    NotKept {
+        /// The record's number.
+        seq: u64,
+        /// Its module's digest.
+        module: String,
+        /// Where it should be.
+        path: String,
+    },
+    /// Something else lies in its place.
+    #[error("{path} is not the module it is named after: it is {found}")]
+    Exchanged {
+        /// The file.
+        path: String,
+        /// Its digest.
+        found: String,
+    },
+    /// It cannot be loaded.
+    #[error("the module {digest} cannot be used")]
+    Unusable {
+        /// Which one.
+        digest: String,
+        /// Why.
+        source: LoadError,
+    },
+}
+
+/// Loads each module once.
+pub(super) struct Modules<'a> {
+    engine: &'a Engine,
+    hash: String,
+    named: Option<Module>,
+    kept: Mutex<BTreeMap<String, Module>>,
+}
+
+impl<'a> Modules<'a> {
+    pub(super) fn new(engine: &'a Engine, named: Option<&Source>) -> Result<Self, Error> {
+        let named = named.map(|source| load(engine, &source.bytes)).transpose()?;
+        Ok(Self { engine, hash: engine.hash(), named, kept: Mutex::default() })
+    }
+
+    /// The hash of the engine that replays.
+    pub(super) fn engine(&self) -> &str {
+        &self.hash
+    }
+
+    /// The module for a record of `file`.
+    pub(super) fn of(&self, record: &Record, file: &Path) -> Result<Module, Error> {
+        if let Some(module) = &self.named {
+            return Ok(module.clone());
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = kept.get(&record.module) {
+            return Ok(module.clone());
+        }
+        let module = load(self.engine, &bytes(record, file)?)?;
+        kept.insert(record.module.clone(), module.clone());
+        Ok(module)
+    }
+}
+
+fn load(engine: &Engine, bytes: &[u8]) -> Result<Module, Error> {
+    Module::load(engine, bytes).map_err(|source| Error::Unusable { digest: digest(bytes), source })
+}
+
+/// Beside the recording, else the module that ships with this Binnacle if it is the very same.
+fn bytes(record: &Record, file: &Path) -> Result<Vec<u8>, Error> {
+    let path = module_file(file.parent().unwrap_or_else(|| Path::new("")), &record.module);
+    if let Ok(bytes) = std::fs::read(&path) {
+        let found = digest(&bytes);
+        if found == record.module {
+            return Ok(bytes);
+        }
+        return Err(Error::Exchanged { path: path.display().to_string(), found });
+    }
+    shipped(&record.module).ok_or_else(|| not_kept(record, &path))
+}
+
+fn shipped(wanted: &str) -> Option<Vec<u8>> {
+    let Source { path: _, bytes } = Source::find(None).ok()?;
+    (digest(&bytes) == wanted).then_some(bytes)
+}
+
+fn not_kept(record: &Record, path: &Path) -> Error {
+    Error::NotKept { seq: record.seq, module: record.module.clone(), path: path.display().to_string() }
+}
