@@ -1,0 +1,294 @@
+//! Calls to one etcd member, and the connections of one cluster's members.
+//!
+//! Knows addresses and timeouts. It joins nothing, judges nothing and retries nothing.
+
+mod member_list;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use contract::{
+    Alarm, AlarmKind, ClusterId, EndpointStatus, MemberId, Membership, Millis, Pod, names,
+};
+use etcd_client::{AlarmAction, AlarmType, Client, MemberAddOptions};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::error::Chain;
+
+/// How long a connection may take to come about.
+const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a question may take. A frozen member costs a pass no more than this.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a membership change may take: a little more than etcd itself gives it.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Why an etcd member gave no answer, or what it answered instead.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The pod's address is no IP address.
+    #[error("{address:?} is not an IP address")]
+    Address {
+        /// What stands in the pod's status.
+        address: String,
+    },
+    /// No answer in time. A change may have been made nevertheless.
+    #[error("no answer within {within:?}")]
+    Silent {
+        /// The limit.
+        within: Duration,
+    },
+    /// The member answered with an error, or the connection failed.
+    #[error("{}", words(.0))]
+    Call(#[source] Box<tonic::Status>),
+    /// The client library refused to make the call.
+    #[error("the call could not be made")]
+    Client(#[source] Box<etcd_client::Error>),
+    /// The answer lacks what every etcd sends.
+    #[error("the answer has no header")]
+    Headless,
+}
+
+impl Error {
+    /// Whether etcd received the call and refused it: then nothing happened.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Call(status) => match status.code() {
+                tonic::Code::FailedPrecondition
+                | tonic::Code::InvalidArgument
+                | tonic::Code::NotFound
+                | tonic::Code::AlreadyExists
+                | tonic::Code::PermissionDenied
+                | tonic::Code::Unauthenticated
+                | tonic::Code::Unimplemented
+                | tonic::Code::OutOfRange => true,
+                tonic::Code::Ok
+                | tonic::Code::Cancelled
+                | tonic::Code::Unknown
+                | tonic::Code::DeadlineExceeded
+                | tonic::Code::ResourceExhausted
+                | tonic::Code::Aborted
+                | tonic::Code::Internal
+                | tonic::Code::Unavailable
+                | tonic::Code::DataLoss => false,
+            },
+            Self::Address { .. } => true,
+            Self::Silent { .. } | Self::Client(_) | Self::Headless => false,
+        }
+    }
+}
+
+/// etcd's or the transport's own words, without the wrapping of the library.
+fn words(status: &tonic::Status) -> String {
+    match std::error::Error::source(status) {
+        Some(source) => Chain(source).to_string(),
+        None => status.message().to_owned(),
+    }
+}
+
+impl From<etcd_client::Error> for Error {
+    fn from(error: etcd_client::Error) -> Self {
+        if let etcd_client::Error::GRpcStatus(status) = error {
+            return Self::Call(Box::new(status));
+        }
+        Self::Client(Box::new(error))
+    }
+}
+
+/// One member at its pod's address. Cheap to clone; clones share the connection.
+#[derive(Clone)]
+pub struct Connection {
+    channel: Channel,
+    client: Client,
+}
+
+impl Connection {
+    /// A connection that is dialled at the first call and again whenever it broke.
+    ///
+    /// # Errors
+    /// The address is not one.
+    pub async fn open(address: &str) -> Result<Self, Error> {
+        let channel = endpoint(address)?.connect_lazy();
+        let client =
+            Client::from_channel(etcd_client::Channel::Tonic(channel.clone()), None).await?;
+        Ok(Self { channel, client })
+    }
+
+    /// `Maintenance/Status`: what the member says of itself.
+    ///
+    /// # Errors
+    /// It did not answer in time, or not with a status.
+    pub async fn status(&self) -> Result<EndpointStatus, Error> {
+        let began = Instant::now();
+        let mut client = self.client.maintenance_client();
+        let answer = within(QUESTION_TIMEOUT, client.status()).await?;
+        let header = answer.header().ok_or(Error::Headless)?;
+        Ok(EndpointStatus {
+            cluster_id: ClusterId(header.cluster_id()),
+            member_id: MemberId(header.member_id()),
+            leader: Some(answer.leader())
+                .filter(|&leader| leader != 0)
+                .map(MemberId),
+            learner: answer.is_learner(),
+            version: answer.version().to_owned(),
+            storage_version: Some(answer.storage_version().to_owned())
+                .filter(|version| !version.is_empty()),
+            raft_term: answer.raft_term(),
+            raft_index: answer.raft_index(),
+            raft_applied_index: answer.raft_applied_index(),
+            db_size: answer.db_size(),
+            db_size_in_use: answer.raft_used_db_size(),
+            quota: Some(answer.db_size_quota()).filter(|&quota| quota != 0),
+            errors: answer.errors().to_vec(),
+            hash_kv: None,
+            took: Millis(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX)),
+        })
+    }
+
+    /// `Cluster/MemberList`. A linearizable list is confirmed by a quorum; the other is the member's own copy.
+    ///
+    /// # Errors
+    /// It did not answer in time; a linearizable list needs a quorum.
+    pub async fn members(&self, from: &str, linearizable: bool) -> Result<Membership, Error> {
+        let call = member_list::call(self.channel.clone(), linearizable);
+        let answer = match tokio::time::timeout(QUESTION_TIMEOUT, call).await {
+            Ok(answer) => answer.map_err(|status| Error::Call(Box::new(status)))?,
+            Err(_elapsed) => {
+                return Err(Error::Silent {
+                    within: QUESTION_TIMEOUT,
+                });
+            }
+        };
+        answer
+            .into_membership(from, linearizable)
+            .ok_or(Error::Headless)
+    }
+
+    /// `Maintenance/Alarm`: the alarms that stand. Costs etcd an entry in its log, so it is asked only on suspicion.
+    ///
+    /// # Errors
+    /// It did not answer in time; the answer needs a quorum.
+    pub async fn alarms(&self) -> Result<Vec<Alarm>, Error> {
+        let mut client = self.client.maintenance_client();
+        let answer = within(
+            QUESTION_TIMEOUT,
+            client.alarm(AlarmAction::Get, AlarmType::None, None),
+        )
+        .await?;
+        let alarms = answer.alarms().iter().filter_map(|alarm| {
+            let kind = match alarm.alarm() {
+                AlarmType::None => return None,
+                AlarmType::Nospace => AlarmKind::Nospace,
+                AlarmType::Corrupt => AlarmKind::Corrupt,
+            };
+            let member = Some(alarm.member_id())
+                .filter(|&member| member != 0)
+                .map(MemberId);
+            Some(Alarm { member, kind })
+        });
+        let mut alarms: Vec<Alarm> = alarms.collect();
+        alarms.sort_by_key(|alarm| (alarm.kind, alarm.member));
+        Ok(alarms)
+    }
+
+    /// `Cluster/MemberAdd` as a learner.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn add_learner(&self, peer_urls: &[String]) -> Result<MemberId, Error> {
+        let mut client = self.client.cluster_client();
+        let options = MemberAddOptions::new().with_is_learner();
+        let answer = within(CHANGE_TIMEOUT, client.member_add(peer_urls, Some(options))).await?;
+        answer
+            .member()
+            .map(|member| MemberId(member.id()))
+            .ok_or(Error::Headless)
+    }
+
+    /// `Cluster/MemberPromote`.
+    ///
+    /// # Errors
+    /// etcd refused (a learner that lags is refused), or its answer was lost.
+    pub async fn promote(&self, member: MemberId) -> Result<(), Error> {
+        let mut client = self.client.cluster_client();
+        within(CHANGE_TIMEOUT, client.member_promote(member.0))
+            .await
+            .map(drop)
+    }
+
+    /// `Cluster/MemberRemove`.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn remove(&self, member: MemberId) -> Result<(), Error> {
+        let mut client = self.client.cluster_client();
+        within(CHANGE_TIMEOUT, client.member_remove(member.0))
+            .await
+            .map(drop)
+    }
+
+    /// `Maintenance/MoveLeader`; only the leader itself takes it.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn move_leader(&self, to: MemberId) -> Result<(), Error> {
+        let mut client = self.client.maintenance_client();
+        within(CHANGE_TIMEOUT, client.move_leader(to.0))
+            .await
+            .map(drop)
+    }
+}
+
+/// Where a member is dialled: always at its pod's address, because names do not resolve everywhere. This is the one
+/// place that chooses the scheme; with TLS the certificate is verified for the member's DNS name, not the address.
+fn endpoint(address: &str) -> Result<Endpoint, Error> {
+    let wrong = || Error::Address {
+        address: address.to_owned(),
+    };
+    let ip: IpAddr = address.parse().map_err(|_| wrong())?;
+    let authority = std::net::SocketAddr::new(ip, names::CLIENT_PORT as u16);
+    let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| wrong())?;
+    Ok(endpoint.connect_timeout(DIAL_TIMEOUT))
+}
+
+async fn within<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, etcd_client::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(answer) => Ok(answer?),
+        Err(_elapsed) => Err(Error::Silent { within: limit }),
+    }
+}
+
+/// The connections to one cluster's members, one per pod. A pod that is made again is another pod.
+#[derive(Default)]
+pub struct Connections {
+    by_pod_uid: BTreeMap<String, (String, Connection)>,
+}
+
+impl Connections {
+    /// Forgets the connections of pods that are gone.
+    pub fn retain(&mut self, pods: &[Pod]) {
+        let present: BTreeSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
+        self.by_pod_uid
+            .retain(|uid, _| present.contains(uid.as_str()));
+    }
+
+    /// The connection to a pod at its address.
+    ///
+    /// # Errors
+    /// The address is not one.
+    pub async fn to(&mut self, pod_uid: &str, address: &str) -> Result<Connection, Error> {
+        if let Some((known, connection)) = self.by_pod_uid.get(pod_uid)
+            && known == address
+        {
+            return Ok(connection.clone());
+        }
+        let connection = Connection::open(address).await?;
+        self.by_pod_uid
+            .insert(pod_uid.to_owned(), (address.to_owned(), connection.clone()));
+        Ok(connection)
+    }
+}

@@ -1,0 +1,267 @@
+//! Executes a decision: its actions in their order, each re-checked on a fresh read immediately before it happens.
+//!
+//! Chooses nothing and retries nothing. The envelope says whether an action may happen; what becomes of it goes into the
+//! recording and into the next snapshot.
+//!
+//! # Flow
+//! For each action: still wanted (lease held, host not stopping) -> read what the envelope needs -> check -> perform.
+//! The first action that is refused or fails ends the list; those after it are `Skipped`.
+//!
+//! # Errors
+//! `Refused` means that nothing happened. `Failed` means that the call was made: with an answer nothing happened either,
+//! without one nobody knows, and the next snapshot is read live.
+
+mod condition;
+mod etcd;
+mod fresh;
+mod kubernetes;
+
+use std::time::Instant;
+
+use contract::{Action, Effect, ForeignObject, Objects, OutcomeKind, PastOutcome, Resource};
+use kube::Client;
+use kube::runtime::events::Recorder as Events;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::error::Chain;
+use crate::key::ClusterKey;
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::observe::{Memory, WrittenObject};
+
+/// What the executor needs to act.
+pub struct Executor {
+    /// Calls the API server.
+    pub client: Client,
+    /// Writes events.
+    pub events: Events,
+    /// Whether this instance may act.
+    pub leadership: Leadership,
+    /// Counts effects.
+    pub metrics: Metrics,
+    /// Ends the list after the effect in flight.
+    pub stop: CancellationToken,
+}
+
+/// Why an effect is not in place.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server found the object in another state than the precondition says.
+    #[error("{why}")]
+    Conflict {
+        /// The API server's words.
+        why: String,
+    },
+    /// The answer was no.
+    #[error("{why}")]
+    Rejected {
+        /// The words of whoever rejected it.
+        why: String,
+    },
+    /// No answer, or one that leaves open whether it happened.
+    #[error("{why}; the effect may or may not be in place")]
+    Lost {
+        /// What is known.
+        why: String,
+    },
+}
+
+/// What the executor acts on.
+pub(crate) struct Pass<'a> {
+    pub(crate) key: &'a ClusterKey,
+    pub(crate) resource: &'a Resource,
+    pub(crate) objects: &'a Objects,
+    /// Digest of the module that decided.
+    pub(crate) module: &'a str,
+}
+
+/// Whether anything of a decision may have changed the world, and whether an answer was lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// One outcome per action.
+    pub outcomes: Vec<PastOutcome>,
+    /// The answer to an effect was lost.
+    pub lost: bool,
+}
+
+impl Executed {
+    /// Whether every effect is in place.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.outcomes
+            .iter()
+            .all(|outcome| outcome.outcome == OutcomeKind::Done)
+    }
+}
+
+impl Executor {
+    /// Executes these actions, of a decision that the envelope permitted.
+    pub(crate) async fn execute(
+        &self,
+        pass: &Pass<'_>,
+        actions: &[Action],
+        memory: &mut Memory,
+    ) -> Executed {
+        let mut executed = Executed::default();
+        let mut ended: Option<String> = None;
+        for action in actions {
+            let (outcome, message) = match &ended {
+                Some(why) => (OutcomeKind::Skipped, why.clone()),
+                None => self.attempt(pass, action, memory, &mut executed.lost).await,
+            };
+            if ended.is_none() && outcome != OutcomeKind::Done {
+                ended = Some(format!(
+                    "{} {} was not done",
+                    action.effect.name(),
+                    action.effect.target()
+                ));
+            }
+            self.metrics.count_effect(&action.effect, outcome);
+            executed.outcomes.push(PastOutcome {
+                effect: action.effect.name().to_owned(),
+                kind: action.effect.kind(),
+                target: action.effect.target(),
+                outcome,
+                message,
+            });
+        }
+        executed
+    }
+
+    async fn attempt(
+        &self,
+        pass: &Pass<'_>,
+        action: &Action,
+        memory: &mut Memory,
+        lost: &mut bool,
+    ) -> (OutcomeKind, String) {
+        let effect = action.effect.name();
+        let target = action.effect.target();
+        if self.stop.is_cancelled() {
+            return (OutcomeKind::Skipped, "the operator is stopping".to_owned());
+        }
+        let began = Instant::now();
+        let read = fresh::read(self, pass, action, &mut memory.connections).await;
+        if let Err(refusal) = envelope::check(action, &read.fresh) {
+            note_foreign(pass, action, &read, memory);
+            info!(effect, target, refusal = %refusal, "Precondition does not hold; nothing was done");
+            return (OutcomeKind::Refused, refusal.to_string());
+        }
+        match self.perform(pass, action, &read, memory).await {
+            Ok(()) => {
+                info!(effect, target, took = ?began.elapsed(), "Done");
+                (OutcomeKind::Done, String::new())
+            }
+            Err(error) => {
+                warn!(effect, target, error = %Chain(&error), "Not done");
+                let kind = match &error {
+                    Error::Conflict { .. } => {
+                        let again = fresh::read(self, pass, action, &mut memory.connections).await;
+                        note_foreign(pass, action, &again, memory);
+                        OutcomeKind::Refused
+                    }
+                    Error::Rejected { .. } => OutcomeKind::Failed,
+                    Error::Lost { .. } => {
+                        memory.written.lose();
+                        *lost = true;
+                        OutcomeKind::Failed
+                    }
+                };
+                (kind, error.to_string())
+            }
+        }
+    }
+
+    /// Every effect on the world goes through here.
+    async fn perform(
+        &self,
+        pass: &Pass<'_>,
+        action: &Action,
+        read: &fresh::Read,
+        memory: &mut Memory,
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        match &action.effect {
+            Effect::UpdateStatus { status } => {
+                let version = kubernetes::update_status(self, pass, &action.pre, status).await?;
+                memory
+                    .written
+                    .push(WrittenObject::Resource { version }, now);
+            }
+            Effect::Event { kind, reason, note } => {
+                kubernetes::publish(self, pass, *kind, reason, note).await?;
+            }
+            Effect::Apply { object } => {
+                let written = kubernetes::apply(self, pass, &action.pre, object).await?;
+                memory.written.push(written, now);
+            }
+            Effect::AnnotatePod { name, annotations } => {
+                let written =
+                    kubernetes::annotate_pod(self, pass, &action.pre, name, annotations).await?;
+                memory.written.push(written, now);
+            }
+            Effect::Delete {
+                kind,
+                name,
+                grace_seconds,
+            } => {
+                let written =
+                    kubernetes::delete(self, pass, &action.pre, *kind, name, *grace_seconds)
+                        .await?;
+                memory.written.push(written, now);
+            }
+            Effect::AddLearner { name: _, peer_urls } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .add_learner(peer_urls)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::Promote { member } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .promote(*member)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::RemoveMember { member } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .remove(*member)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::MoveLeader { to } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .move_leader(*to)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Remembers an object of somebody else that stands where this action wanted to put one.
+fn note_foreign(pass: &Pass<'_>, action: &Action, read: &fresh::Read, memory: &mut Memory) {
+    let (Effect::Apply { object }, Some(head)) = (&action.effect, &read.head) else {
+        return;
+    };
+    if head.object.owner.as_ref() == Some(&pass.resource.uid) {
+        return;
+    }
+    let (kind, name) = (object.kind(), object.name());
+    if !memory.foreign.iter().any(|foreign| foreign.is(kind, name)) {
+        let owner = head.owner_in_words.clone();
+        memory.foreign.push(ForeignObject {
+            kind,
+            name: name.to_owned(),
+            owner,
+        });
+        memory
+            .foreign
+            .sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+    }
+}

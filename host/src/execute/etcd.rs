@@ -1,0 +1,56 @@
+//! Membership effects: which member they are sent to, and what its refusals mean.
+//!
+//! The leader takes all of them, and `MoveLeader` only the leader takes.
+
+use contract::EtcdView;
+
+use super::{Error, Pass};
+use crate::error::Chain;
+use crate::etcd::{self, Connection};
+use crate::observe::Memory;
+
+/// The connection to the member that leads, by its own word.
+pub(super) async fn leader(
+    view: &EtcdView,
+    pass: &Pass<'_>,
+    memory: &mut Memory,
+) -> Result<Connection, Error> {
+    let leading = view.endpoints.iter().filter_map(|endpoint| {
+        let status = endpoint.status.seen()?;
+        (status.leader == Some(status.member_id)).then_some((status.raft_term, endpoint))
+    });
+    // An old leader that was cut off may still believe that it leads, in an older term.
+    let leader = leading
+        .max_by_key(|(term, _)| *term)
+        .map(|(_, endpoint)| endpoint);
+    let rejected = |why: &str| Error::Rejected {
+        why: why.to_owned(),
+    };
+    let leader = leader.ok_or_else(|| rejected("no member that answers leads"))?;
+    let pods = pass
+        .objects
+        .pods
+        .seen()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let address = pods
+        .iter()
+        .find(|pod| pod.uid == leader.pod_uid)
+        .and_then(|pod| pod.ip.as_deref());
+    let address = address.ok_or_else(|| rejected("the leader's pod has no address"))?;
+    memory
+        .connections
+        .to(&leader.pod_uid, address)
+        .await
+        .map_err(error)
+}
+
+/// What a failed call means for the effect.
+pub(super) fn error(error: etcd::Error) -> Error {
+    let why = Chain(&error).to_string();
+    if error.is_answer() {
+        Error::Rejected { why }
+    } else {
+        Error::Lost { why }
+    }
+}

@@ -1,0 +1,94 @@
+//! The fresh read before an effect: exactly what the envelope asks for, all of it at once.
+//!
+//! What cannot be read is `Unknown`, and the envelope counts it against the action.
+
+use contract::{Action, EtcdView, ObjectKind, Observed};
+use envelope::{Fresh, ObjectHead, Reads, ResourceHead};
+
+use super::{Executor, Pass};
+use crate::error::Chain;
+use crate::etcd::Connections;
+use crate::observe;
+use crate::observe::Head;
+
+/// A fresh read, and the head of the touched object with its owner in words.
+pub(super) struct Read {
+    pub(super) fresh: Fresh,
+    pub(super) head: Option<Head>,
+}
+
+/// Reads what this action needs.
+pub(super) async fn read(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    action: &Action,
+    connections: &mut Connections,
+) -> Read {
+    let Reads {
+        object,
+        claim,
+        etcd,
+    } = envelope::reads(action);
+    let claim = claim.map(|name| (ObjectKind::PersistentVolumeClaim, name));
+    let (resource, head, claim, etcd) = tokio::join!(
+        resource(executor, pass),
+        head(executor, pass, object),
+        head(executor, pass, claim),
+        etcd_view(pass, connections, etcd),
+    );
+    let fresh = Fresh {
+        lease_held: executor.leadership.is_held(),
+        resource,
+        object: object_head(&head),
+        claim: object_head(&claim),
+        etcd,
+    };
+    Read {
+        fresh,
+        head: head.seen().cloned(),
+    }
+}
+
+async fn resource(executor: &Executor, pass: &Pass<'_>) -> Observed<ResourceHead> {
+    match observe::resource(&executor.client, pass.key).await {
+        Ok(Some(resource)) => Observed::Seen(ResourceHead::of(&resource)),
+        Ok(None) => Observed::Absent,
+        Err(error) => Observed::Unknown(Chain(&error).to_string()),
+    }
+}
+
+async fn head(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    object: Option<(ObjectKind, String)>,
+) -> Observed<Head> {
+    let Some((kind, name)) = object else {
+        return Observed::Unknown("not asked for".to_owned());
+    };
+    match observe::head(&executor.client, &pass.key.namespace, kind, &name).await {
+        Ok(Some(head)) => Observed::Seen(head),
+        Ok(None) => Observed::Absent,
+        Err(error) => Observed::Unknown(Chain(&error).to_string()),
+    }
+}
+
+fn object_head(head: &Observed<Head>) -> Observed<ObjectHead> {
+    match head {
+        Observed::Seen(head) => Observed::Seen(head.object.clone()),
+        Observed::Absent => Observed::Absent,
+        Observed::Unknown(why) => Observed::Unknown(why.clone()),
+    }
+}
+
+/// Members are asked behind the pods of the snapshot: one that was made since has no vote to count yet.
+async fn etcd_view(pass: &Pass<'_>, connections: &mut Connections, wanted: bool) -> EtcdView {
+    if wanted {
+        let recorded = observe::recorded_cluster(pass.resource);
+        return observe::etcd::view(connections, &pass.objects.pods, recorded).await;
+    }
+    EtcdView {
+        membership: Observed::Unknown("not asked for".to_owned()),
+        endpoints: Vec::new(),
+        alarms: Observed::Unknown("not asked for".to_owned()),
+    }
+}

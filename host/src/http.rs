@@ -1,0 +1,68 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+//!
+//! Serves what others know; it knows nothing itself.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+use crate::observe::World;
+
+/// What the pages show.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    /// Ready when nothing of it is missing.
+    pub world: Arc<World>,
+    /// Rendered at `/metrics`.
+    pub metrics: Metrics,
+}
+
+/// Serves the pages until `stop`.
+///
+/// # Errors
+/// The socket failed.
+pub async fn serve(
+    listener: TcpListener,
+    pages: Pages,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    axum::serve(listener, router(pages))
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
+}
+
+fn router(pages: Pages) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(pages)
+}
+
+/// An instance that waits for the lease is ready too: it can take over at once.
+async fn readyz(State(pages): State<Pages>) -> Response {
+    let missing = pages.world.missing();
+    if missing.is_empty() {
+        return "ok\n".into_response();
+    }
+    let lines: String = missing
+        .iter()
+        .map(|what| format!("missing: {what}\n"))
+        .collect();
+    (StatusCode::INTERNAL_SERVER_ERROR, lines).into_response()
+}
+
+async fn metrics(State(pages): State<Pages>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match pages.metrics.render() {
+        Ok(page) => ([(header::CONTENT_TYPE, kind)], page).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Counts what the host does, and renders it for Prometheus.
+//!
+//! Labels come from the names of enums and from nothing else, so their number is bounded. What others already know (the
+//! caches, the recorder, the lease) is read when it is scraped, not counted twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::{Effect, OutcomeKind, Phase};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use serde::Deserialize;
+
+use crate::lease::Leadership;
+use crate::observe::World;
+use crate::recorder::Recorder;
+
+/// From a cached look to a pass with a frozen member.
+const SECONDS: [f64; 10] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0];
+/// From an empty decision to the budget.
+const FUEL: [f64; 7] = [3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8];
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassEnd {
+    /// The module decided and the envelope permitted it.
+    Decided,
+    /// The envelope refused the decision as a whole.
+    Refused,
+    /// The module gave no decision.
+    Failed,
+    /// No snapshot could be taken.
+    Unobserved,
+}
+
+impl PassEnd {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Decided => "Decided",
+            Self::Refused => "Refused",
+            Self::Failed => "Failed",
+            Self::Unobserved => "Unobserved",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EffectLabels {
+    effect: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabel {
+    phase: &'static str,
+}
+
+/// The counters of the running host. Clones count together.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    passes: Family<OutcomeLabel, Counter>,
+    effects: Family<EffectLabels, Counter>,
+    refusals: Family<ReasonLabel, Counter>,
+    pass_seconds: Histogram,
+    decision_seconds: Histogram,
+    decision_fuel: Histogram,
+}
+
+impl Metrics {
+    /// Counters at zero. `module` is the digest and the version of the active module.
+    #[must_use]
+    pub fn new(module: (&str, &str), scraped: Scraped) -> Self {
+        let passes = Family::default();
+        let effects = Family::default();
+        let refusals = Family::default();
+        let pass_seconds = Histogram::new(SECONDS);
+        let decision_seconds = Histogram::new(SECONDS);
+        let decision_fuel = Histogram::new(FUEL);
+        let mut registry = Registry::with_prefix("binnacle");
+        registry.register(
+            "passes",
+            "Passes over one cluster, by how they ended",
+            passes.clone(),
+        );
+        registry.register("effects", "Actions, by effect and outcome", effects.clone());
+        registry.register(
+            "refusals",
+            "Why the envelope refused decisions, and why modules gave none",
+            refusals.clone(),
+        );
+        let seconds = Unit::Seconds;
+        registry.register_with_unit(
+            "pass",
+            "Time of one whole pass",
+            seconds.clone(),
+            pass_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "decision",
+            "Time of one call of the module",
+            seconds,
+            decision_seconds.clone(),
+        );
+        registry.register(
+            "decision_fuel",
+            "Fuel one decision used",
+            decision_fuel.clone(),
+        );
+        let (digest, version) = module;
+        let info = Info::new([
+            ("digest", digest.to_owned()),
+            ("version", version.to_owned()),
+        ]);
+        registry.register("module", "The active reconciler module", info);
+        registry.register_collector(Box::new(scraped));
+        Self {
+            registry: Arc::new(registry),
+            passes,
+            effects,
+            refusals,
+            pass_seconds,
+            decision_seconds,
+            decision_fuel,
+        }
+    }
+
+    /// A pass ended.
+    pub fn count_pass(&self, end: PassEnd, took: Duration) {
+        self.passes
+            .get_or_create(&OutcomeLabel {
+                outcome: end.name(),
+            })
+            .inc();
+        self.pass_seconds.observe(took.as_secs_f64());
+    }
+
+    /// The module answered.
+    pub fn count_decision(&self, fuel: u64, took: Duration) {
+        self.decision_seconds.observe(took.as_secs_f64());
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a histogram needs no exact number"
+        )]
+        self.decision_fuel.observe(fuel as f64);
+    }
+
+    /// A decision was refused or was none; `reason` is the name of a rule or of a failure.
+    pub fn count_refusal(&self, reason: &'static str) {
+        self.refusals.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    /// An action ended.
+    pub fn count_effect(&self, effect: &Effect, outcome: OutcomeKind) {
+        let outcome = match outcome {
+            OutcomeKind::Done => "Done",
+            OutcomeKind::Refused => "Refused",
+            OutcomeKind::Failed => "Failed",
+            OutcomeKind::Skipped => "Skipped",
+        };
+        self.effects
+            .get_or_create(&EffectLabels {
+                effect: effect.name(),
+                outcome,
+            })
+            .inc();
+    }
+
+    /// All of it in the OpenMetrics text format.
+    ///
+    /// # Errors
+    /// Never in practice: a String takes whatever is written.
+    pub fn render(&self) -> Result<String, std::fmt::Error> {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry)?;
+        Ok(page)
+    }
+}
+
+/// What is asked at the moment of a scrape.
+#[derive(Debug)]
+pub struct Scraped {
+    /// The caches: clusters by phase.
+    pub world: Arc<World>,
+    /// Records written and dropped.
+    pub recorder: Arc<Recorder>,
+    /// Whether this instance leads.
+    pub leadership: Leadership,
+}
+
+impl Scraped {
+    fn clusters(&self) -> BTreeMap<&'static str, i64> {
+        let mut clusters =
+            BTreeMap::from([("None", 0), ("Creating", 0), ("Running", 0), ("Failed", 0)]);
+        self.world.resources.for_each(|resource| {
+            let phase = resource
+                .status
+                .get("phase")
+                .and_then(|phase| Phase::deserialize(phase).ok());
+            let name = match phase.unwrap_or_default() {
+                Phase::None => "None",
+                Phase::Creating => "Creating",
+                Phase::Running => "Running",
+                Phase::Failed => "Failed",
+            };
+            *clusters.entry(name).or_default() += 1;
+        });
+        clusters
+    }
+}
+
+impl Collector for Scraped {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        let held = ConstGauge::new(i64::from(self.leadership.is_held()));
+        held.encode(encoder.encode_descriptor(
+            "leading",
+            "1 while this instance holds the lease",
+            None,
+            held.metric_type(),
+        )?)?;
+        for (name, help, count) in [
+            (
+                "records_written",
+                "Records in recordings",
+                self.recorder.written(),
+            ),
+            (
+                "records_dropped",
+                "Records lost because the disk could not keep up",
+                self.recorder.dropped(),
+            ),
+        ] {
+            let count = ConstCounter::new(count);
+            count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
+        }
+        let family = Family::<PhaseLabel, Gauge>::default();
+        for (phase, count) in self.clusters() {
+            family.get_or_create(&PhaseLabel { phase }).set(count);
+        }
+        family.encode(encoder.encode_descriptor(
+            "clusters",
+            "Clusters by phase",
+            None,
+            family.metric_type(),
+        )?)
+    }
+}

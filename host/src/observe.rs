@@ -1,0 +1,237 @@
+//! Observes: fills one snapshot from the caches, or from live reads where the caches may be behind.
+//!
+//! The only reader of the clock and of randomness for decisions. It judges nothing.
+//!
+//! # Reading one's own writes
+//! A decision that acted must not be made again on a cache that has not seen the act. What the host wrote is kept in
+//! [`Written`]; the next snapshot waits until the caches show all of it, and reads live when they do not in time.
+//! A write whose answer was lost cannot be waited for, so after it the next snapshot is live at once.
+
+pub mod etcd;
+mod live;
+pub mod project;
+pub mod shelf;
+pub mod watch;
+mod written;
+
+use std::time::{Duration, Instant};
+
+use contract::{
+    ClusterId, DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod,
+    Resource, SCHEMA, Service, Snapshot, Volume,
+};
+use kube::Client;
+use serde::Deserialize;
+use tracing::debug;
+
+pub use live::{Error, Head, clusters, head, resource, resource_kind};
+pub use written::{Written, WrittenObject};
+
+use crate::etcd::Connections;
+use crate::key::ClusterKey;
+use shelf::{Scope, Shelf};
+
+/// How long a snapshot waits for the caches to show what this host wrote.
+const CATCH_UP: Duration = Duration::from_millis(500);
+
+/// The caches of everything that is watched.
+#[derive(Debug)]
+pub struct World {
+    /// The custom resources.
+    pub resources: Shelf<Resource>,
+    /// Pods.
+    pub pods: Shelf<Pod>,
+    /// PersistentVolumeClaims.
+    pub volumes: Shelf<Volume>,
+    /// Services.
+    pub services: Shelf<Service>,
+    /// PodDisruptionBudgets.
+    pub disruption_budgets: Shelf<DisruptionBudget>,
+    changed: tokio::sync::watch::Sender<()>,
+}
+
+impl World {
+    /// Empty caches of these scopes.
+    #[must_use]
+    pub fn new(scopes: &[Scope]) -> Self {
+        Self {
+            resources: Shelf::new(scopes),
+            pods: Shelf::new(scopes),
+            volumes: Shelf::new(scopes),
+            services: Shelf::new(scopes),
+            disruption_budgets: Shelf::new(scopes),
+            changed: tokio::sync::watch::Sender::new(()),
+        }
+    }
+
+    /// To be called after each change of a cache.
+    pub fn announce_change(&self) {
+        self.changed.send_replace(());
+    }
+
+    /// What is missing before the caches can be used, one sentence each.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let Self {
+            resources,
+            pods,
+            volumes,
+            services,
+            disruption_budgets,
+            changed: _,
+        } = self;
+        let kinds = [
+            (contract::PLURAL, resources.missing()),
+            ("pods", pods.missing()),
+            ("persistentvolumeclaims", volumes.missing()),
+            ("services", services.missing()),
+            ("poddisruptionbudgets", disruption_budgets.missing()),
+        ];
+        kinds
+            .into_iter()
+            .flat_map(|(kind, missing)| {
+                missing
+                    .into_iter()
+                    .map(move |what| format!("{kind} {what}"))
+            })
+            .collect()
+    }
+
+    fn objects(&self, key: &ClusterKey, now: Instant) -> Objects {
+        Objects {
+            pods: self.pods.of(key, now),
+            volumes: self.volumes.of(key, now),
+            services: self.services.of(key, now),
+            disruption_budgets: self.disruption_budgets.of(key, now),
+            foreign: Vec::new(),
+        }
+    }
+
+    /// Waits until the caches show what was written; false when they do not in time.
+    async fn shows(&self, key: &ClusterKey, written: &Written) -> bool {
+        let mut changed = self.changed.subscribe();
+        let caught_up = async {
+            while !written.is_shown(self, key) {
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(CATCH_UP, caught_up).await.is_ok()
+    }
+}
+
+/// What the host remembers of one cluster between two passes. Losing it costs nothing but words in a report.
+#[derive(Default)]
+pub struct Memory {
+    /// UID of the resource all this is about.
+    pub uid: String,
+    /// What became of the actions of the last decision.
+    pub outcomes: Vec<PastOutcome>,
+    /// Objects of others under the cluster's names.
+    pub foreign: Vec<ForeignObject>,
+    /// What was written and perhaps not yet shown by the caches.
+    pub written: Written,
+    /// Connections to the members.
+    pub connections: Connections,
+    /// Passes in a row that the host could not finish.
+    pub failures: u32,
+}
+
+/// What was found under a key.
+pub enum Found {
+    /// No such resource (any more).
+    Gone,
+    /// The snapshot of it.
+    Snapshot(Box<Snapshot>),
+}
+
+/// Takes the snapshot of one cluster.
+///
+/// # Errors
+/// The resource itself could not be read. Children that could not be read are `Unknown` in the snapshot.
+pub async fn snapshot(
+    client: &Client,
+    world: &World,
+    key: &ClusterKey,
+    memory: &mut Memory,
+) -> Result<Found, Error> {
+    let Some((resource, mut objects)) = look(client, world, key, memory).await? else {
+        return Ok(Found::Gone);
+    };
+    if memory.uid != resource.uid {
+        *memory = Memory {
+            uid: resource.uid.clone(),
+            ..Memory::default()
+        };
+    }
+    recheck_foreign(client, key, memory).await;
+    objects.foreign.clone_from(&memory.foreign);
+    let etcd = etcd::view(
+        &mut memory.connections,
+        &objects.pods,
+        recorded_cluster(&resource),
+    )
+    .await;
+    Ok(Found::Snapshot(Box::new(Snapshot {
+        schema: SCHEMA,
+        now: Millis(jiff::Timestamp::now().as_millisecond()),
+        entropy: format!("{:032x}", rand::random::<u128>()),
+        resource,
+        objects,
+        etcd,
+        secrets: std::collections::BTreeMap::new(),
+        backups: Vec::new(),
+        outcomes: memory.outcomes.clone(),
+    })))
+}
+
+/// The cluster id the resource remembers, if it can be read.
+#[must_use]
+pub fn recorded_cluster(resource: &Resource) -> Option<ClusterId> {
+    ClusterId::deserialize(resource.status.get("clusterId")?).ok()
+}
+
+/// The resource and its children: from the caches when they are known to show the host's own writes.
+async fn look(
+    client: &Client,
+    world: &World,
+    key: &ClusterKey,
+    memory: &mut Memory,
+) -> Result<Option<(Resource, Objects)>, Error> {
+    if memory.written.can_be_awaited() && world.shows(key, &memory.written).await {
+        memory.written = Written::default();
+        let now = Instant::now();
+        match world.resources.of(key, now) {
+            Observed::Seen(mut resources) => {
+                return Ok(resources
+                    .pop()
+                    .map(|resource| (resource, world.objects(key, now))));
+            }
+            Observed::Absent => return Ok(None),
+            Observed::Unknown(why) => debug!(why, "The cache of the resources cannot be used"),
+        }
+    }
+    debug!("Reading the cluster live");
+    let Some(resource) = live::resource(client, key).await? else {
+        return Ok(None);
+    };
+    let objects = live::objects(client, key).await;
+    memory.written.read_live(Instant::now());
+    Ok(Some((resource, objects)))
+}
+
+/// Objects of others are found by refused applies; each pass looks whether they are still in the way.
+async fn recheck_foreign(client: &Client, key: &ClusterKey, memory: &mut Memory) {
+    for mut foreign in std::mem::take(&mut memory.foreign) {
+        match live::head(client, &key.namespace, foreign.kind, &foreign.name).await {
+            Ok(None) => {}
+            Ok(Some(head)) if head.object.owner.as_ref() == Some(&memory.uid) => {}
+            Ok(Some(head)) => {
+                foreign.owner = head.owner_in_words;
+                memory.foreign.push(foreign);
+            }
+            Err(_unreadable) => memory.foreign.push(foreign),
+        }
+    }
+}

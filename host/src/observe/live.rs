@@ -1,0 +1,198 @@
+//! Live reads: the resource, its children by label, and the head of one child.
+//!
+//! Shows the API server's present state through the same projections as the watches.
+
+use std::time::Duration;
+
+use contract::{ObjectKind, Objects, Observed, Resource, names};
+use envelope::ObjectHead;
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{ApiResource, ListParams};
+use kube::core::{DynamicObject, NamespaceResourceScope};
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+
+use super::project;
+use crate::error::Chain;
+use crate::key::ClusterKey;
+
+/// How long one read may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a read gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server answered with an error or could not be reached.
+    #[error("reading {what} failed")]
+    Api {
+        /// What was read.
+        what: String,
+        /// The client's error.
+        source: Box<kube::Error>,
+    },
+    /// The API server did not answer in time.
+    #[error("reading {what}: no answer within {TIMEOUT:?}")]
+    Silent {
+        /// What was read.
+        what: String,
+    },
+}
+
+/// The kind of the custom resource, as the client needs it.
+#[must_use]
+pub fn resource_kind() -> ApiResource {
+    ApiResource {
+        group: contract::GROUP.to_owned(),
+        version: contract::VERSION.to_owned(),
+        api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
+        kind: contract::KIND.to_owned(),
+        plural: contract::PLURAL.to_owned(),
+    }
+}
+
+/// The clusters of one namespace.
+#[must_use]
+pub fn clusters(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &resource_kind())
+}
+
+/// Reads the resource; none when there is none.
+///
+/// # Errors
+/// It could not be read.
+pub async fn resource(client: &Client, key: &ClusterKey) -> Result<Option<Resource>, Error> {
+    let api = clusters(client, &key.namespace);
+    let what = || format!("{} {key}", contract::KIND);
+    Ok(within(what, api.get_opt(&key.name))
+        .await?
+        .map(project::resource))
+}
+
+/// Lists the children by label, each kind by itself: one that cannot be read leaves the others.
+pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
+    let (pods, volumes, services, disruption_budgets) = tokio::join!(
+        list(client, key, project::pod),
+        list(client, key, project::volume),
+        list(client, key, project::service),
+        list(client, key, project::disruption_budget),
+    );
+    Objects {
+        pods,
+        volumes,
+        services,
+        disruption_budgets,
+        foreign: Vec::new(),
+    }
+}
+
+async fn list<K, T>(client: &Client, key: &ClusterKey, project: fn(K) -> T) -> Observed<Vec<T>>
+where
+    K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), &key.namespace);
+    let selector: Vec<String> = names::labels(&key.name)
+        .into_iter()
+        .map(|(label, value)| format!("{label}={value}"))
+        .collect();
+    let params = ListParams::default().labels(&selector.join(","));
+    match within(|| K::plural(&()).into_owned(), api.list(&params)).await {
+        // The API server lists in the order of names.
+        Ok(list) => Observed::Seen(list.items.into_iter().map(project).collect()),
+        Err(error) => Observed::Unknown(Chain(&error).to_string()),
+    }
+}
+
+/// What counts of a child before it is touched.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// For the envelope.
+    pub object: ObjectHead,
+    /// Its controlling owner, for people.
+    pub owner_in_words: String,
+}
+
+/// Reads the head of one child; none when there is none.
+///
+/// # Errors
+/// It could not be read.
+pub async fn head(
+    client: &Client,
+    namespace: &str,
+    kind: ObjectKind,
+    name: &str,
+) -> Result<Option<Head>, Error> {
+    let what = || format!("{} {namespace}/{name}", kind.name());
+    match kind {
+        ObjectKind::Pod => {
+            let api: Api<core::Pod> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_opt(name)).await?.map(pod_head))
+        }
+        ObjectKind::PersistentVolumeClaim => {
+            let api: Api<core::PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
+        ObjectKind::Service => {
+            let api: Api<core::Service> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
+        ObjectKind::PodDisruptionBudget => {
+            let api: Api<PodDisruptionBudget> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
+    }
+}
+
+fn pod_head(pod: core::Pod) -> Head {
+    let head = metadata_head(&pod.metadata);
+    let pod = project::pod(pod);
+    let ended = matches!(
+        pod.phase,
+        contract::PodPhase::Succeeded | contract::PodPhase::Failed
+    );
+    Head {
+        object: ObjectHead {
+            ended,
+            claim: pod.claim,
+            ..head.object
+        },
+        ..head
+    }
+}
+
+fn metadata_head(metadata: &ObjectMeta) -> Head {
+    Head {
+        object: ObjectHead {
+            uid: metadata.uid.clone().unwrap_or_default(),
+            owner: project::controller(metadata),
+            deleted: metadata.deletion_timestamp.is_some(),
+            ended: false,
+            claim: None,
+        },
+        owner_in_words: project::owner_in_words(metadata),
+    }
+}
+
+async fn within<T>(
+    what: impl Fn() -> String,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(TIMEOUT, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(source)) => Err(Error::Api {
+            what: what(),
+            source: Box::new(source),
+        }),
+        Err(_elapsed) => Err(Error::Silent { what: what() }),
+    }
+}

@@ -1,0 +1,367 @@
+//! One pass over one cluster: observe, ask the module, let the envelope judge, execute, record.
+//!
+//! Whatever goes wrong in it harms this cluster's pass and nothing else.
+//!
+//! # Flow
+//! 1. A snapshot. Without one the pass is tried again after a growing delay.
+//! 2. The module's decision. A trap, a time-out or an unreadable answer means that nothing happens; the resource says so.
+//! 3. The envelope's leave for the decision as a whole. A refusal is treated the same way.
+//! 4. The actions, in order.
+//! 5. The record of all of it, and when to look again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use contract::{Decision, OutcomeKind, PastOutcome, Snapshot};
+use envelope::Refusal;
+use tracing::{debug, error, info, warn};
+
+use crate::backoff::Backoff;
+use crate::error::Chain;
+use crate::execute::{Executed, Executor, Pass};
+use crate::key::ClusterKey;
+use crate::metrics::{Metrics, PassEnd};
+use crate::module::{Answer, Failure, Module};
+use crate::observe::{self, Found, Memory, World};
+use crate::queue::{After, Trigger};
+use crate::recorder::{ClusterName, DecidedBy, Record, Recorder};
+use crate::refused;
+
+/// Delays after passes that the host could not finish.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    longest: Duration::from_secs(30),
+};
+/// Until the next look after an action that was refused or failed with an answer, where the decision names no time.
+const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+
+/// What every pass needs.
+pub struct Passes {
+    /// The caches.
+    pub world: Arc<World>,
+    /// Acts.
+    pub executor: Executor,
+    /// Decides.
+    pub module: Module,
+    /// The engine's settings, by name.
+    pub engine: String,
+    /// Keeps what was decided.
+    pub recorder: Arc<Recorder>,
+    /// Counts.
+    pub metrics: Metrics,
+    /// What is remembered of each cluster while no pass of it runs.
+    pub memories: Memories,
+}
+
+/// What is remembered of each cluster.
+#[derive(Default)]
+pub struct Memories(Mutex<BTreeMap<ClusterKey, Memory>>);
+
+impl Memories {
+    fn take(&self, key: &ClusterKey) -> Memory {
+        self.lock().remove(key).unwrap_or_default()
+    }
+
+    fn put(&self, key: ClusterKey, memory: Memory) {
+        self.lock().insert(key, memory);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ClusterKey, Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of a snapshot.
+enum Verdict {
+    Decided(Executed),
+    Refused,
+    Failed,
+}
+
+impl Passes {
+    /// Runs one pass; answers when to look again.
+    pub async fn run(&self, key: &ClusterKey, trigger: Trigger) -> After {
+        let began = Instant::now();
+        let mut memory = self.memories.take(key);
+        let found = observe::snapshot(&self.executor.client, &self.world, key, &mut memory).await;
+        let (end, after) = match found {
+            Ok(Found::Gone) => {
+                debug!("The resource is gone");
+                return After::Gone;
+            }
+            Ok(Found::Snapshot(snapshot)) => {
+                self.decide_and_act(key, trigger, &snapshot, &mut memory)
+                    .await
+            }
+            Err(error) => {
+                warn!(error = %Chain(&error), "No snapshot could be taken");
+                (PassEnd::Unobserved, retry(&mut memory))
+            }
+        };
+        self.metrics.count_pass(end, began.elapsed());
+        self.memories.put(key.clone(), memory);
+        after
+    }
+
+    async fn decide_and_act(
+        &self,
+        key: &ClusterKey,
+        trigger: Trigger,
+        snapshot: &Snapshot,
+        memory: &mut Memory,
+    ) -> (PassEnd, After) {
+        let bytes = match serde_json::to_vec(snapshot) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                error!(%error, "The snapshot cannot be written as JSON");
+                return (PassEnd::Unobserved, retry(memory));
+            }
+        };
+        let (bytes, decided) = self.ask(bytes).await;
+        let verdict = self.follow(key, snapshot, &decided, memory).await;
+        self.record(key, trigger, snapshot, bytes, &decided, &memory.outcomes);
+        match (verdict, decided) {
+            (Verdict::Decided(executed), Ok(answer)) => {
+                (PassEnd::Decided, after(&answer.decision, &executed, memory))
+            }
+            (Verdict::Refused, _) => (PassEnd::Refused, retry(memory)),
+            (Verdict::Failed, _) | (Verdict::Decided(_), Err(_)) => {
+                (PassEnd::Failed, retry(memory))
+            }
+        }
+    }
+
+    /// The module blocks for as long as it thinks, so it is asked where blocking harms nobody.
+    async fn ask(&self, snapshot: Vec<u8>) -> (Vec<u8>, Result<Answer, Failure>) {
+        let module = self.module.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let decided = module.decide(&snapshot);
+            (snapshot, decided)
+        });
+        match asked.await {
+            Ok(answered) => answered,
+            Err(panic) => (
+                b"null".to_vec(),
+                Err(Failure::Trap {
+                    what: panic.to_string(),
+                }),
+            ),
+        }
+    }
+
+    /// Lets the envelope judge, and executes what it permits.
+    async fn follow(
+        &self,
+        key: &ClusterKey,
+        snapshot: &Snapshot,
+        decided: &Result<Answer, Failure>,
+        memory: &mut Memory,
+    ) -> Verdict {
+        let pass = Pass {
+            key,
+            resource: &snapshot.resource,
+            objects: &snapshot.objects,
+            module: self.module.digest(),
+        };
+        let answer = match decided {
+            Ok(answer) => answer,
+            Err(failure) => {
+                error!(failure = failure.name(), error = %failure, "The module gave no decision; nothing was done");
+                self.metrics.count_refusal(failure.name());
+                memory.outcomes.clear();
+                self.executor
+                    .mark_refused(&pass, failure.name(), &failure.to_string(), memory)
+                    .await;
+                return Verdict::Failed;
+            }
+        };
+        self.metrics.count_decision(answer.fuel, answer.took);
+        if let Err(refusals) = envelope::permit(&answer.decision, snapshot) {
+            let words = in_words(&refusals);
+            error!(
+                refusals = words,
+                "The decision was refused as a whole; nothing was done"
+            );
+            for refusal in &refusals {
+                self.metrics.count_refusal(refusal.into());
+            }
+            memory.outcomes = refused_outcomes(&answer.decision, &words);
+            self.executor
+                .mark_refused(&pass, refused::reason(), &words, memory)
+                .await;
+            return Verdict::Refused;
+        }
+        let executed = self
+            .executor
+            .execute(&pass, answer.decision.actions.as_slice(), memory)
+            .await;
+        memory.outcomes.clone_from(&executed.outcomes);
+        self.executor.clear_refused(&pass, memory).await;
+        Verdict::Decided(executed)
+    }
+
+    fn record(
+        &self,
+        key: &ClusterKey,
+        trigger: Trigger,
+        snapshot: &Snapshot,
+        bytes: Vec<u8>,
+        decided: &Result<Answer, Failure>,
+        results: &[PastOutcome],
+    ) {
+        let cluster = ClusterName {
+            uid: snapshot.resource.uid.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+        };
+        let by = DecidedBy {
+            module: self.module.digest(),
+            engine: &self.engine,
+        };
+        match Record::new(
+            cluster,
+            trigger.to_string(),
+            snapshot.now,
+            by,
+            bytes,
+            decided,
+            results,
+        ) {
+            Ok(record) => {
+                let seq = self.recorder.record(record);
+                debug!(seq, "Recorded");
+            }
+            Err(error) => error!(%error, "The pass could not be recorded"),
+        }
+    }
+}
+
+/// When to look again after a decision that was followed as far as it went.
+fn after(decision: &Decision, executed: &Executed, memory: &mut Memory) -> After {
+    if executed.lost {
+        return retry(memory);
+    }
+    memory.failures = 0;
+    let now = Instant::now();
+    match decision.requeue {
+        Some(requeue) => {
+            debug!(
+                after_ms = requeue.after.0,
+                why = requeue.why.name(),
+                "Waiting"
+            );
+            let after = Duration::from_millis(u64::try_from(requeue.after.0).unwrap_or_default());
+            After::At(now + after.min(LONGEST_WAIT), Trigger::Requeue(requeue.why))
+        }
+        None if executed.is_complete() => After::Change,
+        None => After::At(now + AFTER_REFUSAL, Trigger::Retry),
+    }
+}
+
+/// A decision may ask for any time; beyond this one it is no wait but a mistake.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+fn retry(memory: &mut Memory) -> After {
+    let delay = RETRY.delay(memory.failures);
+    memory.failures = memory.failures.saturating_add(1);
+    info!(?delay, "The pass is tried again");
+    After::NotBefore(Instant::now() + delay)
+}
+
+fn in_words(refusals: &[Refusal]) -> String {
+    let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+/// A decision that was refused as a whole: every action of it.
+fn refused_outcomes(decision: &Decision, words: &str) -> Vec<PastOutcome> {
+    let outcome = |action: &contract::Action| PastOutcome {
+        effect: action.effect.name().to_owned(),
+        kind: action.effect.kind(),
+        target: action.effect.target(),
+        outcome: OutcomeKind::Refused,
+        message: words.to_owned(),
+    };
+    decision.actions.iter().map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::{Millis, Reason, Report, Requeue, SCHEMA};
+
+    use super::*;
+
+    fn decision(requeue: Option<Requeue>) -> Decision {
+        Decision {
+            schema: SCHEMA,
+            actions: Vec::new(),
+            requeue,
+            report: Report::default(),
+        }
+    }
+
+    fn executed(outcome: OutcomeKind, lost: bool) -> Executed {
+        let outcome = PastOutcome {
+            effect: "Promote".to_owned(),
+            kind: None,
+            target: "a1".to_owned(),
+            outcome,
+            message: String::new(),
+        };
+        Executed {
+            outcomes: vec![outcome],
+            lost,
+        }
+    }
+
+    #[test]
+    fn a_refusal_with_an_answer_follows_the_decisions_own_time() {
+        let requeue = Requeue {
+            after: Millis(200),
+            why: Reason::LearnerCatchingUp,
+        };
+        let before = Instant::now();
+        let next = after(
+            &decision(Some(requeue)),
+            &executed(OutcomeKind::Failed, false),
+            &mut Memory::default(),
+        );
+        let After::At(at, Trigger::Requeue(Reason::LearnerCatchingUp)) = next else {
+            panic!("{next:?}")
+        };
+        assert!(at <= before + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn nothing_is_waited_for_in_vain_after_a_refusal_without_a_time() {
+        let next = after(
+            &decision(None),
+            &executed(OutcomeKind::Refused, false),
+            &mut Memory::default(),
+        );
+        assert!(matches!(next, After::At(_, Trigger::Retry)));
+        let next = after(
+            &decision(None),
+            &executed(OutcomeKind::Done, false),
+            &mut Memory::default(),
+        );
+        assert_eq!(next, After::Change);
+    }
+
+    #[test]
+    fn a_lost_answer_backs_off_whatever_the_decision_asked_for() {
+        let requeue = Requeue {
+            after: Millis(200),
+            why: Reason::LearnerCatchingUp,
+        };
+        let mut memory = Memory::default();
+        let next = after(
+            &decision(Some(requeue)),
+            &executed(OutcomeKind::Failed, true),
+            &mut memory,
+        );
+        assert!(matches!(next, After::NotBefore(_)));
+        assert_eq!(memory.failures, 1);
+    }
+}
