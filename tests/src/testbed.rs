@@ -143,7 +143,7 @@ impl Testbed {
         control_plane
             .into_iter()
             .chain(nodes.iter().flat_map(Parts::daemons))
-            .chain([volumes::recycler(&self.layout)])
+            .chain([network::switch(&self.layout), volumes::recycler(&self.layout)])
             .map(|daemon| (daemon.name().to_owned(), daemon.pid()))
             .collect()
     }
@@ -174,10 +174,14 @@ pub async fn connect(kubeconfig: &Path) -> Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-/// The record of a testbed that once came up in this boot; its parts may have died since.
+/// The record of a testbed that once came up whole and whose namespaces are there; other parts may have died since.
 fn running(layout: &Layout) -> Result<Option<Record>> {
     let boot = layout::boot()?;
-    Ok(layout.record().filter(|record| record.complete && record.boot == boot))
+    let record = layout.record().filter(|record| record.complete && record.boot == boot);
+    Ok(record.filter(|record| {
+        let nodes = Parts::all(layout, record.block);
+        network::switch(layout).pid().is_some() && nodes.iter().all(|node| node.anchor().is_ok())
+    }))
 }
 
 /// Starts whatever died or was stopped, joins nodes that were cut, and waits until all is ready.
@@ -185,13 +189,13 @@ async fn mend(layout: &Layout, record: &Record) -> Result<Testbed> {
     let block = record.block;
     let nodes = Parts::all(layout, block);
     for number in 1..=layout::NODES {
-        if !network::is_linked(layout, number).await {
+        if !network::is_linked(layout, number).await? {
             network::set_link(layout, number, true).await?;
         }
     }
     control_plane::start(layout, block).await?;
     on_all(&nodes, start_node).await?;
-    volumes::recycler(layout).start(&volumes::recycler_command(layout)?).await?;
+    volumes::start_recycler(layout).await?;
     let testbed = Testbed::connect(layout, record).await?;
     testbed.ready(Duration::from_secs(90)).await?;
     Ok(testbed)
@@ -237,7 +241,7 @@ async fn start(layout: &Layout, progress: &Progress) -> Result<Testbed> {
     let objects = async {
         cluster::furnish(layout, block).await?;
         volumes::make(layout).await?;
-        volumes::recycler(layout).start(&volumes::recycler_command(layout)?).await
+        volumes::start_recycler(layout).await
     };
     tokio::try_join!(objects, testbed.load_image(&etcd))?;
 
@@ -248,12 +252,12 @@ async fn start(layout: &Layout, progress: &Progress) -> Result<Testbed> {
     Ok(Testbed { record, ..testbed })
 }
 
-/// Chooses the addresses and takes them by making the bridge; two testbeds that start at once do so one after the other.
+/// Chooses the addresses and takes them by linking the switch; two testbeds that start at once do so one after the other.
 async fn claim_block(layout: &Layout, progress: &Progress) -> Result<Record> {
     let _lock = lock("addresses", progress).await?;
     let record = Record { block: network::free_block(layout).await?, boot: layout::boot()?, complete: false };
     layout.remember(&record)?;
-    network::make_bridge(layout, record.block).await?;
+    network::make_switch(layout, record.block).await?;
     Ok(record)
 }
 

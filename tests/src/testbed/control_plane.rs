@@ -1,6 +1,7 @@
-//! The control plane: etcd, API server, controller manager and scheduler, as processes of the host on the bridge's address.
+//! The control plane: etcd, API server, controller manager and scheduler, as processes of the host on its address in
+//! the testbed's network.
 //!
-//! The bridge is the testbed's own, so the usual ports are free there whatever else this machine runs.
+//! That address is the testbed's own, so the usual ports are free there whatever else this machine runs.
 
 use std::fs;
 use std::net::IpAddr;

@@ -37,7 +37,7 @@ impl Node {
         network::set_link(&self.layout, self.number, false).await?;
         // The host's way to Services leads through some node that is still there.
         for number in 1..=NODES {
-            if network::is_linked(&self.layout, number).await {
+            if network::is_linked(&self.layout, number).await? {
                 return network::route_services(self.block, number).await;
             }
         }

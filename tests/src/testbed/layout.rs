@@ -24,7 +24,7 @@ impl Block {
         Ipv4Addr::new(self.0, self.1, third, last)
     }
 
-    /// The host's address on the testbed's bridge; the API server answers there.
+    /// The host's address in the testbed's network; the API server answers there.
     pub(crate) const fn gateway(self) -> Ipv4Addr {
         self.address(0, 1)
     }
@@ -103,7 +103,7 @@ impl Layout {
         &self.state
     }
 
-    /// A short word, unique to the testbed, for links and cgroups.
+    /// A short word, unique to the testbed, for its link and cgroups.
     pub(crate) fn tag(&self) -> String {
         let hash = self.state.to_string_lossy().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -111,13 +111,9 @@ impl Layout {
         format!("bn{hash:08x}")
     }
 
-    pub(crate) fn bridge(&self) -> String {
+    /// The host's end of its link to the switch; all other links are in namespaces.
+    pub(crate) fn host_link(&self) -> String {
         self.tag()
-    }
-
-    /// The host's end of a node's link; taken down, the node is cut.
-    pub(crate) fn link(&self, number: u8) -> String {
-        format!("{}-{number}", self.tag())
     }
 
     pub(crate) fn cgroup(&self, number: u8) -> String {

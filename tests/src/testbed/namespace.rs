@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Stdio, id};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -57,7 +58,9 @@ impl Testbed {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespaces: Api<core::Namespace> = Api::all(self.client());
         remove_orphans(&namespaces).await?;
-        let name = format!("{prefix}-{}-{}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        // The time too: the system may give this process's number to a later one while the namespace still goes away.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() & 0xff_ffff;
+        let name = format!("{prefix}-{}-{}-{now:06x}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let namespace = serde_json::from_value(json!({
             "metadata": {"name": name, "labels": {
                 OWNER: id().to_string(),
@@ -70,7 +73,7 @@ impl Testbed {
             .with_context(|| format!("namespace {name} cannot be made"))?;
         let made = Namespace { name, kubectl: self.kubectl()?, kubeconfig: self.kubeconfig() };
         let accounts: Api<core::ServiceAccount> = Api::namespaced(self.client(), made.name());
-        super::wait::until("the default service account", std::time::Duration::from_secs(20), async || {
+        super::wait::until("the default service account", Duration::from_secs(20), async || {
             accounts.get("default").await.map(drop).map_err(Into::into)
         })
         .await?;

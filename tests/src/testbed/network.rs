@@ -1,15 +1,19 @@
-//! The testbed's network: a bridge on the host, a link to each node, a route to each node's pods.
+//! The testbed's network: a switch, a link from it to the host and to each node, a route to each node's pods.
 //!
-//! Pods are reached from the host, and Services too: their range is routed through one node, whose kube-proxy answers.
+//! The switch is a bridge in a namespace of its own: on the host, Docker's packet filter or another's would judge what
+//! nodes say to one another. Pods are reached from the host, and Services too: their range is routed through one node,
+//! whose kube-proxy answers.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::command::Command;
 use super::layout::{Block, Layout, NODES};
-use super::process::run_inside;
+use super::process::{Daemon, run_inside};
+use super::wait;
 
 /// Finds an address block that no route of this machine touches.
 pub(crate) async fn free_block(layout: &Layout) -> Result<Block> {
@@ -30,29 +34,56 @@ pub(crate) async fn free_block(layout: &Layout) -> Result<Block> {
     Ok(*block)
 }
 
-/// Makes the bridge with the host's address.
-pub(crate) async fn make_bridge(layout: &Layout, block: Block) -> Result<()> {
-    let bridge = layout.bridge();
-    ip(&format!(
-        "link add {bridge} type bridge\n\
-         addr add {}/24 dev {bridge}\n\
-         link set {bridge} up\n",
-        block.gateway()
-    ))
-    .await
-    .context("the testbed's bridge cannot be made")
+/// The process that holds the switch's namespace.
+pub(crate) fn switch(layout: &Layout) -> Daemon {
+    layout.daemon("switch")
 }
 
-/// Links the node whose namespaces `anchor` holds to the bridge, and routes its pods through it.
-pub(crate) async fn link_node(layout: &Layout, block: Block, number: u8, anchor: u32) -> Result<()> {
-    let (bridge, link, node) = (layout.bridge(), layout.link(number), block.node(number));
+/// Makes the switch and the host's link to it.
+pub(crate) async fn make_switch(layout: &Layout, block: Block) -> Result<()> {
+    let daemon = switch(layout);
+    let switch = daemon.start(&["unshare", "--net", "sleep", "infinity"].map(str::to_owned)).await?;
+    is_anchored(&daemon).await?;
+    let link = layout.host_link();
     ip(&format!(
-        "link add {link} type veth peer name eth0 netns {anchor}\n\
-         link set {link} master {bridge} up\n\
-         route add {} via {node}\n",
-        block.pods_of(number)
+        "link add {link} type veth peer name host netns {switch}\n\
+         addr add {}/24 dev {link}\n\
+         link set {link} up\n",
+        block.gateway()
     ))
     .await?;
+    ip_inside(
+        switch,
+        "link add bridge type bridge\n\
+         link set bridge up\n\
+         link set host master bridge up\n",
+    )
+    .await
+}
+
+/// Waits until a process that is to hold namespaces has made them and sleeps.
+pub(crate) async fn is_anchored(anchor: &Daemon) -> Result<()> {
+    wait::until(format!("the namespaces of {}", anchor.name()), Duration::from_secs(5), async || {
+        let pid = anchor.pid().with_context(|| anchor.last_words())?;
+        let program = std::fs::read_to_string(format!("/proc/{pid}/comm"))?;
+        ensure!(program.trim() == "sleep", "{}", anchor.last_words());
+        Ok(())
+    })
+    .await
+}
+
+/// Links the node whose namespaces `anchor` holds to the switch, and routes its pods through it.
+pub(crate) async fn link_node(layout: &Layout, block: Block, number: u8, anchor: u32) -> Result<()> {
+    let (link, node) = (Layout::node_name(number), block.node(number));
+    ip_inside(
+        switch_process(layout)?,
+        &format!(
+            "link add {link} type veth peer name eth0 netns {anchor}\n\
+             link set {link} master bridge up\n"
+        ),
+    )
+    .await?;
+    ip(&format!("route add {} via {node}\n", block.pods_of(number))).await?;
     let mut inside = format!(
         "link set lo up\n\
          addr add {node}/24 dev eth0\n\
@@ -63,7 +94,7 @@ pub(crate) async fn link_node(layout: &Layout, block: Block, number: u8, anchor:
     for other in (1..=NODES).filter(|other| *other != number) {
         inside.push_str(&format!("route add {} via {}\n", block.pods_of(other), block.node(other)));
     }
-    run_inside(anchor).args(["ip", "-batch", "-"]).run_with_input(&inside).await?;
+    ip_inside(anchor, &inside).await?;
     run_inside(anchor).args(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]).run().await?;
     Ok(())
 }
@@ -75,30 +106,39 @@ pub(crate) async fn route_services(block: Block, number: u8) -> Result<()> {
 
 /// Takes a node's link down or up; down is a true partition.
 pub(crate) async fn set_link(layout: &Layout, number: u8, up: bool) -> Result<()> {
-    ip(&format!("link set {} {}\n", layout.link(number), if up { "up" } else { "down" })).await
+    let state = if up { "up" } else { "down" };
+    ip_inside(switch_process(layout)?, &format!("link set {} {state}\n", Layout::node_name(number))).await
 }
 
 /// Whether a node's link is up.
-pub(crate) async fn is_linked(layout: &Layout, number: u8) -> bool {
-    let flags = std::fs::read_to_string(format!("/sys/class/net/{}/flags", layout.link(number)));
-    let flags = flags.ok().and_then(|flags| u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok());
-    flags.is_some_and(|flags| flags & 1 == 1)
+pub(crate) async fn is_linked(layout: &Layout, number: u8) -> Result<bool> {
+    let name = Layout::node_name(number);
+    let links = run_inside(switch_process(layout)?).args(["ip", "-j", "link", "show", &name]).run().await?;
+    let links: Vec<Value> = serde_json::from_str(&links)?;
+    let flags = links.first().and_then(|link| link["flags"].as_array());
+    Ok(flags.is_some_and(|flags| flags.iter().any(|flag| flag == "UP")))
 }
 
-/// Removes whatever links there are; routes and addresses go with them.
+/// Ends the switch; all links go with its namespace, and addresses and routes with them.
 pub(crate) async fn remove(layout: &Layout) -> Result<()> {
-    let mut links: Vec<_> = (1..=NODES).map(|number| layout.link(number)).collect();
-    links.push(layout.bridge());
-    for link in links {
+    switch(layout).stop(Duration::ZERO).await?;
+    let link = layout.host_link();
+    wait::until(format!("the removal of link {link}"), Duration::from_secs(10), async || {
+        // The kernel does it by itself, a moment after the last process of the namespace.
         if std::fs::exists(format!("/sys/class/net/{link}"))? {
-            // The kernel removes a link with its namespace, perhaps between the look and the call.
-            let removed = ip(&format!("link del {link}\n")).await;
-            if std::fs::exists(format!("/sys/class/net/{link}"))? {
-                removed?;
-            }
+            ip(&format!("link del {link}\n")).await?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
+}
+
+fn switch_process(layout: &Layout) -> Result<u32> {
+    switch(layout).pid().context("the testbed has lost its switch")
+}
+
+async fn ip_inside(anchor: u32, batch: &str) -> Result<()> {
+    run_inside(anchor).args(["ip", "-batch", "-"]).run_with_input(batch).await.map(drop)
 }
 
 async fn ip(batch: &str) -> Result<()> {

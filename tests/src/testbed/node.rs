@@ -58,7 +58,8 @@ impl<'a> Parts<'a> {
         self.daemon("kubelet")
     }
 
-    fn anchor(&self) -> Result<u32> {
+    /// The process that holds the node's namespaces.
+    pub(crate) fn anchor(&self) -> Result<u32> {
         self.daemon("anchor").pid().with_context(|| format!("node {} has lost its namespaces", self.number))
     }
 
@@ -67,13 +68,9 @@ impl<'a> Parts<'a> {
         fs::create_dir_all(self.folder())?;
         cgroups::make(&self.layout.cgroup(self.number))?;
         let command = ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", HIDE];
-        let anchor = self.daemon("anchor").start(&command.map(str::to_owned)).await?;
-        wait::until("the node's namespaces", Duration::from_secs(5), async || {
-            let program = fs::read_to_string(format!("/proc/{anchor}/comm"))?;
-            ensure!(program.trim() == "sleep", "{}", self.daemon("anchor").last_words());
-            Ok(())
-        })
-        .await?;
+        let daemon = self.daemon("anchor");
+        let anchor = daemon.start(&command.map(str::to_owned)).await?;
+        network::is_anchored(&daemon).await?;
         network::link_node(self.layout, self.block, self.number, anchor).await?;
         files::write(self.layout, self.block, self.number, requirements::cni_plugins()?)
     }

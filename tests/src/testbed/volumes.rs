@@ -68,8 +68,17 @@ pub(crate) fn recycler(layout: &Layout) -> Daemon {
     layout.daemon("volume-recycler")
 }
 
+/// Starts the recycler unless it runs.
+pub(crate) async fn start_recycler(layout: &Layout) -> Result<()> {
+    let daemon = recycler(layout);
+    if daemon.pid().is_none() {
+        daemon.start(&recycler_command(layout)?).await?;
+    }
+    Ok(())
+}
+
 /// The command of the recycler: this program if it is the testbed's own, else the one that cargo built beside it.
-pub(crate) fn recycler_command(layout: &Layout) -> Result<Vec<String>> {
+fn recycler_command(layout: &Layout) -> Result<Vec<String>> {
     let this = std::env::current_exe()?;
     let program = this
         .ancestors()
@@ -80,7 +89,8 @@ pub(crate) fn recycler_command(layout: &Layout) -> Result<Vec<String>> {
         .context("the program `testbed` is not beside this one; build it with `cargo build -p tests`")?;
     // A copy stays what it is when cargo builds again.
     let copy = layout.state().join("volume-recycler");
-    fs::copy(&program, &copy).or_else(|error| if copy.is_file() { Ok(0) } else { Err(error) })?;
+    let _ = fs::remove_file(&copy);
+    fs::copy(&program, &copy).with_context(|| format!("{} cannot be copied", program.display()))?;
     Ok(vec![
         copy.display().to_string(),
         "recycle-volumes".to_owned(),
