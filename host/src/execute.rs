@@ -265,3 +265,6 @@ fn note_foreign(pass: &Pass<'_>, action: &Action, read: &fresh::Read, memory: &m
             .sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
     }
 }
+
+#[cfg(test)]
+mod tests;
