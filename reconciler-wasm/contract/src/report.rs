@@ -95,6 +95,8 @@ reasons! {
     LearnerCatchingUp,
     /// A learner that did not catch up in time is taken out again.
     LearnerStuck,
+    /// etcd changes its member list only after its voters have been connected for five seconds.
+    Settling,
     /// Leadership is moved away from a member before it leaves.
     MovingLeader,
     /// A member left etcd's list; its pod and its disk are being deleted.

@@ -132,6 +132,7 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    say_what_is_not_applied(cluster, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
@@ -146,6 +147,21 @@ fn formed(
         || repair::is_waiting(living)
         || scale::scale(cluster, situation, membership, living, step);
     furnish::hold_back_failing(situation, step);
+}
+
+fn say_what_is_not_applied(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
+    let running = crate::build::running_image(living);
+    if let Some(running) = running.filter(|running| *running != cluster.image) {
+        step.find(
+            FindingKind::Note,
+            Reason::VersionNotApplied,
+            format!(
+                "Members run {running} and the spec asks for {}. This version of the operator does not change the \
+                 image of a living cluster; new members get {running} too. Set spec.version and spec.repository back.",
+                cluster.image
+            ),
+        );
+    }
 }
 
 fn say_quorum_lost(
@@ -213,36 +229,38 @@ fn say_quorum_lost(
     step.look_again(Millis::seconds(1), Reason::QuorumLost);
 }
 
-/// Actions of the last decision that failed or were refused are said, because they are tried again.
+/// Actions of the last decision that failed are said, because they are tried again. A refusal on a fresh read is the
+/// normal answer to a world that moved on.
 fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
     for past in outcomes {
-        match past.outcome {
-            OutcomeKind::Done | OutcomeKind::Skipped => {}
-            // A refusal on a fresh read is the normal answer to a world that moved on.
-            OutcomeKind::Refused => {}
-            OutcomeKind::Failed if past.effect == "Promote" => {}
-            OutcomeKind::Failed => {
-                let what = past
-                    .kind
-                    .map_or(String::new(), |kind| format!(" {}", kind.name()));
-                step.find(
-                    FindingKind::Waiting,
-                    Reason::ActionFailed,
-                    format!(
-                        "{}{what} {} failed: {}. It is tried again.",
-                        past.effect, past.target, past.message
-                    ),
-                );
-                step.look_again(LATER, Reason::ActionFailed);
-            }
+        let failed = match past.outcome {
+            OutcomeKind::Done | OutcomeKind::Skipped | OutcomeKind::Refused => false,
+            OutcomeKind::Failed => !is_not_yet(past),
+        };
+        if !failed {
+            continue;
         }
+        let what = past
+            .kind
+            .map_or(String::new(), |kind| format!(" {}", kind.name()));
+        step.find(
+            FindingKind::Waiting,
+            Reason::ActionFailed,
+            format!(
+                "{}{what} {} failed: {}. It is tried again.",
+                past.effect, past.target, past.message
+            ),
+        );
+        let after = step.requeue.map_or(LATER, |(after, _)| after.max(LATER));
+        step.requeue = Some((after, Reason::ActionFailed));
     }
-    let failed = outcomes
+}
+
+/// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.
+fn is_not_yet(past: &PastOutcome) -> bool {
+    ["can only promote a learner", "unhealthy cluster"]
         .iter()
-        .any(|past| past.outcome == OutcomeKind::Failed && past.effect != "Promote");
-    if failed && let Some((after, _)) = &mut step.requeue {
-        *after = (*after).max(LATER);
-    }
+        .any(|words| past.message.contains(words))
 }
 
 const fn rank(kind: FindingKind) -> u8 {

@@ -99,6 +99,16 @@ impl Member<'_> {
         }
     }
 
+    /// How long it has been healthy. Zero when it is not, or was not when it was last remembered.
+    pub(crate) fn up_for(&self, now: Millis) -> Millis {
+        match (&self.health, self.record) {
+            (Health::Healthy(_), Some(record)) if record.health == MemberHealth::Healthy => {
+                clock::read(&record.since).map_or(Millis(0), |since| now.since(since))
+            }
+            (Health::Healthy(_) | Health::Unhealthy(_) | Health::Unknown(_), _) => Millis(0),
+        }
+    }
+
     /// How long it has had its role.
     pub(crate) fn in_role_for(&self, now: Millis) -> Millis {
         match self.record {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::{Effect, FindingKind, Membership, Reason};
+use contract::{Effect, FindingKind, Membership, Millis, Reason};
 
 use super::{LATER, SOON, Step, leave};
 use crate::assess::{Living, Member, Situation};
@@ -12,6 +12,9 @@ use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
+
+/// How long voters must have been connected before etcd lets the member list change (`HealthInterval` of its server).
+const SETTLED: Millis = Millis::seconds(5);
 
 /// Takes one step towards the wanted size. Says whether it did.
 pub(super) fn scale(
@@ -46,6 +49,11 @@ fn grow(
     wanted: usize,
     step: &mut Step,
 ) {
+    let voters = living.voters().count();
+    if settled(situation, living) < voters {
+        settle(situation, living, Reason::ScalingUp, step);
+        return;
+    }
     let resource = &situation.snapshot.resource;
     let taken: BTreeSet<&str> = living
         .members
@@ -55,7 +63,6 @@ fn grow(
         .chain(living.volumes.keys().copied())
         .collect();
     let name = Entropy::of(situation.snapshot).member(&cluster.name, &taken);
-    let voters = living.voters().count();
     let effect = Effect::AddLearner {
         name: name.clone(),
         peer_urls: vec![cluster.peer_url(&name)],
@@ -94,6 +101,10 @@ fn shrink(
             step.look_again(LATER, Reason::ScalingDown);
         }
         Some(leave::Obstacle::NotListed) => {}
+        // etcd refuses to go below a majority of voters that have been connected for long enough.
+        None if settled(situation, living) <= quorum(voters - 1) => {
+            settle(situation, living, Reason::ScalingDown, step);
+        }
         None => {
             let Some(id) = leaver.id else { return };
             step.find_of(
@@ -119,7 +130,35 @@ fn shrink(
     }
 }
 
-/// The voter that is healthy for the shortest time; names decide between equals.
+/// Voters that have been healthy for so long that etcd counts them as connected.
+fn settled(situation: &Situation<'_>, living: &Living<'_>) -> usize {
+    let now = situation.snapshot.now;
+    living
+        .voters()
+        .filter(|member| member.up_for(now) >= SETTLED)
+        .count()
+}
+
+fn settle(situation: &Situation<'_>, living: &Living<'_>, what: Reason, step: &mut Step) {
+    let now = situation.snapshot.now;
+    let left = living
+        .voters()
+        .map(|member| SETTLED.0 - member.up_for(now).0)
+        .filter(|left| *left > 0)
+        .min()
+        .unwrap_or(SETTLED.0);
+    step.find(
+        FindingKind::Waiting,
+        Reason::Settling,
+        format!(
+            "{what} goes on once all voters have been connected for {} s, as etcd demands.",
+            SETTLED.0 / 1000
+        ),
+    );
+    step.look_again(Millis(left), Reason::Settling);
+}
+
+/// The voter whose pod is youngest; names decide between equals.
 fn newest<'l, 'a>(living: &'l Living<'a>) -> Option<&'l Member<'a>> {
     living
         .voters()

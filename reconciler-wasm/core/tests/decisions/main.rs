@@ -190,6 +190,58 @@ fn a_member_that_etcd_knows_and_that_has_no_pod_gets_one() {
     );
 }
 
+/// etcd would answer "unhealthy cluster".
+#[test]
+fn the_member_list_is_left_alone_until_voters_have_been_connected_for_five_seconds() {
+    let mut world = healthy(3).wanting(5);
+    world.status.member_records[2].since = "2026-11-18T11:06:38Z".to_owned();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Apply PodDisruptionBudget shop"]);
+    assert!(reports(&decision, Reason::Settling));
+    assert!(effects(&world.later(5).decide())[1].starts_with("AddLearner"));
+
+    let mut world = healthy(3).wanting(1);
+    world.status.member_records[2].since = "2026-11-18T11:06:38Z".to_owned();
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    assert_eq!(
+        effects(&world.later(5).decide())[0],
+        format!("RemoveMember {}", id(2))
+    );
+}
+
+#[test]
+fn another_version_on_a_living_cluster_is_said_and_not_mixed_in() {
+    let decision = healthy(3)
+        .without_pod(1)
+        .spec("version", json!("3.7.3"))
+        .decide();
+    assert!(reports(&decision, Reason::VersionNotApplied));
+    let pod = decision
+        .actions
+        .iter()
+        .find_map(|action| match &action.effect {
+            contract::Effect::Apply { object } => Some(serde_json::to_string(object).unwrap()),
+            _ => None,
+        });
+    assert!(pod.unwrap().contains("etcd:v3.6.16"));
+}
+
+#[test]
+fn what_failed_last_time_is_said_unless_etcd_only_asked_for_patience() {
+    let mut world = healthy(3);
+    let past = |message: &str| contract::PastOutcome {
+        effect: "AddLearner".to_owned(),
+        kind: None,
+        target: "shop-x".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: message.to_owned(),
+    };
+    world.snapshot.outcomes = vec![past("etcdserver: unhealthy cluster")];
+    assert!(!reports(&world.decide(), Reason::ActionFailed));
+    world.snapshot.outcomes = vec![past("connection refused")];
+    assert!(reports(&world.decide(), Reason::ActionFailed));
+}
+
 #[test]
 fn a_learner_that_caught_up_gets_its_vote() {
     let effects = effects(&healthy(3).wanting(5).with_learner(3, true).decide());
