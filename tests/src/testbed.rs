@@ -64,7 +64,9 @@ impl Testbed {
         if let Some(record) = running(&layout)? {
             match mend(&layout, &record).await {
                 Ok(testbed) => return Ok(testbed),
-                Err(error) => progress.say(&format!("testbed {name} is beyond repair and starts anew: {error:#}")),
+                Err(error) => progress.say(&format!(
+                    "testbed {name} is beyond repair and starts anew: {error:#}"
+                )),
             }
         }
         clear(&layout).await?;
@@ -78,7 +80,9 @@ impl Testbed {
     /// The testbed `name`, if it is up.
     pub async fn find(name: &str) -> Result<Option<Self>> {
         let layout = Layout::new(name)?;
-        let Some(record) = running(&layout)? else { return Ok(None) };
+        let Some(record) = running(&layout)? else {
+            return Ok(None);
+        };
         Ok(Some(Self::connect(&layout, &record).await?))
     }
 
@@ -143,7 +147,10 @@ impl Testbed {
         control_plane
             .into_iter()
             .chain(nodes.iter().flat_map(Parts::daemons))
-            .chain([network::switch(&self.layout), volumes::recycler(&self.layout)])
+            .chain([
+                network::switch(&self.layout),
+                volumes::recycler(&self.layout),
+            ])
             .map(|daemon| (daemon.name().to_owned(), daemon.pid()))
             .collect()
     }
@@ -158,12 +165,17 @@ impl Testbed {
 
     /// Builds and loads the image `quay.io/coreos/etcd:vVERSION`.
     pub async fn load_etcd(&self, version: &str, progress: &Progress) -> Result<()> {
-        self.load_image(&images::etcd(version, progress).await?).await
+        self.load_image(&images::etcd(version, progress).await?)
+            .await
     }
 
     async fn connect(layout: &Layout, record: &Record) -> Result<Self> {
         let client = connect(&layout.kubeconfig()).await?;
-        Ok(Self { layout: layout.clone(), record: record.clone(), client })
+        Ok(Self {
+            layout: layout.clone(),
+            record: record.clone(),
+            client,
+        })
     }
 }
 
@@ -177,7 +189,9 @@ pub async fn connect(kubeconfig: &Path) -> Result<Client> {
 /// The record of a testbed that once came up whole and whose namespaces are there; other parts may have died since.
 fn running(layout: &Layout) -> Result<Option<Record>> {
     let boot = layout::boot()?;
-    let record = layout.record().filter(|record| record.complete && record.boot == boot);
+    let record = layout
+        .record()
+        .filter(|record| record.complete && record.boot == boot);
     Ok(record.filter(|record| {
         let nodes = Parts::all(layout, record.block);
         network::switch(layout).pid().is_some() && nodes.iter().all(|node| node.anchor().is_ok())
@@ -211,7 +225,10 @@ async fn start_node(node: &Parts<'_>) -> Result<()> {
 async fn start(layout: &Layout, progress: &Progress) -> Result<Testbed> {
     const STAGES: usize = 6;
     progress.part(1, STAGES, "images");
-    let (pause, coredns) = (images::pause(progress).await?, images::coredns(progress).await?);
+    let (pause, coredns) = (
+        images::pause(progress).await?,
+        images::coredns(progress).await?,
+    );
     let etcd = images::etcd(tools::ETCD_VERSION, progress).await?;
 
     progress.part(2, STAGES, "network and namespaces");
@@ -255,7 +272,11 @@ async fn start(layout: &Layout, progress: &Progress) -> Result<Testbed> {
 /// Chooses the addresses and takes them by linking the switch; two testbeds that start at once do so one after the other.
 async fn claim_block(layout: &Layout, progress: &Progress) -> Result<Record> {
     let _lock = lock("addresses", progress).await?;
-    let record = Record { block: network::free_block(layout).await?, boot: layout::boot()?, complete: false };
+    let record = Record {
+        block: network::free_block(layout).await?,
+        boot: layout::boot()?,
+        complete: false,
+    };
     layout.remember(&record)?;
     network::make_switch(layout, record.block).await?;
     Ok(record)
@@ -266,7 +287,9 @@ async fn clear(layout: &Layout) -> Result<()> {
     if let Some(record) = layout.record() {
         let nodes = Parts::all(layout, record.block);
         if record.boot == layout::boot()? {
-            volumes::recycler(layout).stop(Duration::from_secs(2)).await?;
+            volumes::recycler(layout)
+                .stop(Duration::from_secs(2))
+                .await?;
             on_all(&nodes, Parts::stop).await?;
             control_plane::stop(layout).await?;
         }
@@ -288,7 +311,9 @@ async fn lock(what: &str, progress: &Progress) -> Result<File> {
     if file.try_lock().is_err() {
         progress.say(&format!("another process works on {what}; waiting for it"));
         let wait = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
-        return wait.await?.map_err(|error| anyhow!("the lock of {what} is broken: {error}"));
+        return wait
+            .await?
+            .map_err(|error| anyhow!("the lock of {what} is broken: {error}"));
     }
     ensure!(folder.is_dir(), "{} went away", folder.display());
     Ok(file)

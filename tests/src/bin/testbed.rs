@@ -57,13 +57,16 @@ enum Verb {
         /// A docker or OCI archive.
         archive: PathBuf,
     },
+    /// Build etcd's image of a version and take it into the nodes.
+    LoadEtcd {
+        #[command(flatten)]
+        name: Name,
+        /// One of those that build-tools knows.
+        version: String,
+    },
     /// Make volumes available again when their claims are gone; a process of the testbed.
     #[command(hide = true)]
-    RecycleVolumes {
-        /// Whose volumes, with the rights to free them.
-        #[arg(long)]
-        kubeconfig: PathBuf,
-    },
+    RecycleVolumes(Name),
 }
 
 #[derive(Args)]
@@ -98,29 +101,59 @@ async fn run(verb: Verb) -> Result<()> {
         }
         Verb::Status(Name { name }) => status(&name).await?,
         Verb::BuildTools { tools } => build_tools(&tools, &progress).await?,
-        Verb::Image { name: Name { name }, program, image, archive, files } => {
-            let files = files.iter().map(|file| file.split_once('=').context("--file is FROM=TO"));
+        Verb::Image {
+            name: Name { name },
+            program,
+            image,
+            archive,
+            files,
+        } => {
+            let files = files
+                .iter()
+                .map(|file| file.split_once('=').context("--file is FROM=TO"));
             let files = files.collect::<Result<Vec<_>>>()?;
-            let files: Vec<_> = files.into_iter().map(|(from, to)| (from.as_ref(), to)).collect();
+            let files: Vec<_> = files
+                .into_iter()
+                .map(|(from, to)| (from.as_ref(), to))
+                .collect();
             images::operator(&image, &program, &files, &archive, &progress).await?;
             let testbed = Testbed::find(&name).await?;
             if let Some(testbed) = &testbed {
                 testbed.load_image(&archive).await?;
             }
-            let loaded = if testbed.is_some() { " and is loaded" } else { "" };
-            progress.finish(&format!("image {image} is in {}{loaded}", archive.display()));
+            let loaded = if testbed.is_some() {
+                " and is loaded"
+            } else {
+                ""
+            };
+            progress.finish(&format!(
+                "image {image} is in {}{loaded}",
+                archive.display()
+            ));
         }
-        Verb::Load { name: Name { name }, archive } => {
+        Verb::Load {
+            name: Name { name },
+            archive,
+        } => {
             find(&name).await?.load_image(&archive).await?;
             progress.finish(&format!("{} is loaded", archive.display()));
         }
-        Verb::RecycleVolumes { kubeconfig } => volumes::recycle(&kubeconfig).await?,
+        Verb::LoadEtcd {
+            name: Name { name },
+            version,
+        } => {
+            find(&name).await?.load_etcd(&version, &progress).await?;
+            progress.finish(&format!("etcd {version} is loaded"));
+        }
+        Verb::RecycleVolumes(Name { name }) => volumes::recycle(&name).await?,
     }
     Ok(())
 }
 
 async fn find(name: &str) -> Result<Testbed> {
-    Testbed::find(name).await?.with_context(|| format!("there is no testbed {name}; `testbed up` makes one"))
+    Testbed::find(name)
+        .await?
+        .with_context(|| format!("there is no testbed {name}; `testbed up` makes one"))
 }
 
 async fn status(name: &str) -> Result<()> {
@@ -131,7 +164,11 @@ async fn status(name: &str) -> Result<()> {
             None => println!("{process:<28} does not run"),
         }
     }
-    println!("kubeconfig {}\nlogs       {}", testbed.kubeconfig().display(), testbed.logs().display());
+    println!(
+        "kubeconfig {}\nlogs       {}",
+        testbed.kubeconfig().display(),
+        testbed.logs().display()
+    );
     testbed.ready(std::time::Duration::from_secs(2)).await
 }
 
@@ -139,7 +176,10 @@ async fn build_tools(tools: &[String], progress: &Progress) -> Result<()> {
     let tools = if tools.is_empty() {
         Tool::needed()?
     } else {
-        tools.iter().map(|tool| Tool::parse(tool)).collect::<Result<Vec<_>>>()?
+        tools
+            .iter()
+            .map(|tool| Tool::parse(tool))
+            .collect::<Result<Vec<_>>>()?
     };
     for tool in tools {
         println!("{}", tool.ensure(progress).await?.display());

@@ -21,16 +21,23 @@ const NEEDED: [&str; 6] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
 pub(crate) fn make(name: &str) -> Result<()> {
     if unified() {
         let controllers = fs::read_to_string(format!("{ROOT}/cgroup.controllers"))?;
-        for controller in controllers.split_whitespace().filter(|controller| NEEDED.contains(controller)) {
-            fs::write(format!("{ROOT}/cgroup.subtree_control"), format!("+{controller}"))
-                .with_context(|| format!("the cgroup controller {controller} cannot be handed down"))?;
+        for controller in controllers
+            .split_whitespace()
+            .filter(|controller| NEEDED.contains(controller))
+        {
+            fs::write(
+                format!("{ROOT}/cgroup.subtree_control"),
+                format!("+{controller}"),
+            )
+            .with_context(|| format!("the cgroup controller {controller} cannot be handed down"))?;
         }
         fs::create_dir_all(Path::new(ROOT).join(name))?;
         return Ok(());
     }
     for hierarchy in hierarchies(&["cgroup"])? {
         let folder = hierarchy.join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
         // A cpuset without processors and memory takes no process; nothing is inherited by itself.
         for file in ["cpuset.cpus", "cpuset.mems"] {
             if let Ok(value) = fs::read(hierarchy.join(file)) {
@@ -44,14 +51,21 @@ pub(crate) fn make(name: &str) -> Result<()> {
 /// Ends what runs in the cgroup `name` and removes it.
 pub(crate) async fn remove(name: &str) -> Result<()> {
     let everywhere = hierarchies(&["cgroup", "cgroup2"])?;
-    let places: Vec<_> =
-        everywhere.into_iter().map(|hierarchy| hierarchy.join(name)).filter(|place| place.is_dir()).collect();
-    wait::until(format!("the removal of cgroup {name}"), Duration::from_secs(20), async || {
-        for place in &places {
-            remove_tree(place)?;
-        }
-        Ok(())
-    })
+    let places: Vec<_> = everywhere
+        .into_iter()
+        .map(|hierarchy| hierarchy.join(name))
+        .filter(|place| place.is_dir())
+        .collect();
+    wait::until(
+        format!("the removal of cgroup {name}"),
+        Duration::from_secs(20),
+        async || {
+            for place in &places {
+                remove_tree(place)?;
+            }
+            Ok(())
+        },
+    )
     .await
 }
 
@@ -71,7 +85,11 @@ fn remove_tree(place: &Path) -> Result<()> {
         signal(pid, Signal::KILL)?;
     }
     if let Err(error) = fs::remove_dir(place) {
-        bail!("{} holds {} processes: {error}", place.display(), processes.lines().count());
+        bail!(
+            "{} holds {} processes: {error}",
+            place.display(),
+            processes.lines().count()
+        );
     }
     Ok(())
 }

@@ -41,14 +41,18 @@ pub(crate) async fn register_nodes(client: &Client, block: Block) -> Result<()> 
 
 /// Makes the objects that every testbed has.
 pub(crate) async fn furnish(layout: &Layout, block: Block) -> Result<()> {
-    let objects =
-        OBJECTS.replace("DNS_ADDRESS", &block.dns_service().to_string()).replace("DNS_IMAGE", COREDNS);
+    let objects = OBJECTS
+        .replace("DNS_ADDRESS", &block.dns_service().to_string())
+        .replace("DNS_IMAGE", COREDNS);
     apply(layout, &objects).await
 }
 
 /// Waits until every node is Ready and has its name server.
 pub(crate) async fn ready(client: &Client, within: Duration) -> Result<()> {
-    wait::until("the readiness of nodes and DNS", within, async || is_ready(client).await).await
+    wait::until("the readiness of nodes and DNS", within, async || {
+        is_ready(client).await
+    })
+    .await
 }
 
 /// Says what is not ready yet.
@@ -57,10 +61,21 @@ pub(crate) async fn is_ready(client: &Client) -> Result<()> {
     let sets: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
     let list = ListParams::default();
     let (nodes, dns) = tokio::try_join!(nodes.list(&list), sets.get_opt("coredns"))?;
-    ensure!(nodes.items.len() == usize::from(NODES), "{} of {NODES} nodes are registered", nodes.items.len());
-    let waiting: Vec<_> = nodes.items.iter().filter(|node| !is_node_ready(node)).filter_map(|node| node.metadata.name.as_deref()).collect();
+    ensure!(
+        nodes.items.len() == usize::from(NODES),
+        "{} of {NODES} nodes are registered",
+        nodes.items.len()
+    );
+    let waiting: Vec<_> = nodes
+        .items
+        .iter()
+        .filter(|node| !is_node_ready(node))
+        .filter_map(|node| node.metadata.name.as_deref())
+        .collect();
     ensure!(waiting.is_empty(), "not Ready: {}", waiting.join(", "));
-    let status = dns.and_then(|set| set.status).ok_or_else(|| anyhow!("DNS is not there"))?;
+    let status = dns
+        .and_then(|set| set.status)
+        .ok_or_else(|| anyhow!("DNS is not there"))?;
     ensure!(
         status.number_ready == i32::from(NODES),
         "{} of {NODES} name servers are ready",
@@ -71,6 +86,12 @@ pub(crate) async fn is_ready(client: &Client) -> Result<()> {
 
 /// Whether the node says Ready.
 pub(crate) fn is_node_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
+    let conditions = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|all| {
+        all.iter()
+            .any(|one| one.type_ == "Ready" && one.status == "True")
+    })
 }

@@ -55,7 +55,11 @@ impl Command {
         let shown = &self.shown;
         let mut child = self
             .inner
-            .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdin(if input.is_empty() {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
@@ -65,10 +69,17 @@ impl Command {
             // A program that ends early closes its input; its own complaint says more than ours.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
-        let output = child.wait_with_output().await.with_context(|| format!("`{shown}` was lost"))?;
+        let output = child
+            .wait_with_output()
+            .await
+            .with_context(|| format!("`{shown}` was lost"))?;
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);
-            bail!("`{shown}` failed ({}): {}", output.status, tail(complaint.trim()));
+            bail!(
+                "`{shown}` failed ({}): {}",
+                output.status,
+                tail(complaint.trim())
+            );
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }

@@ -17,34 +17,66 @@ use super::process::Daemon;
 use super::{tools, wait};
 
 /// The processes in the order in which they start.
-pub(crate) const PARTS: [&str; 4] = ["etcd", API_SERVER, "kube-controller-manager", "kube-scheduler"];
+pub(crate) const PARTS: [&str; 4] = [
+    "etcd",
+    API_SERVER,
+    "kube-controller-manager",
+    "kube-scheduler",
+];
 
 pub(crate) const API_SERVER: &str = "kube-apiserver";
 
 /// Makes every key, certificate and kubeconfig of the testbed.
 pub(crate) fn make_credentials(layout: &Layout, block: Block) -> Result<()> {
     let pki = Pki::make(layout.pki())?;
-    let (gateway, service) = (IpAddr::from(block.gateway()), IpAddr::from(block.api_service()));
+    let (gateway, service) = (
+        IpAddr::from(block.gateway()),
+        IpAddr::from(block.api_service()),
+    );
     pki.sign("etcd", &Subject::user("etcd").serving(&[], &[gateway]))?;
-    let names =
-        ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
-    pki.sign(API_SERVER, &Subject::user(API_SERVER).serving(&names, &[gateway, service]))?;
-    pki.sign("kubelet-client", &Subject::in_group("kube-apiserver-kubelet-client", "system:masters"))?;
+    let names = [
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    pki.sign(
+        API_SERVER,
+        &Subject::user(API_SERVER).serving(&names, &[gateway, service]),
+    )?;
+    pki.sign(
+        "kubelet-client",
+        &Subject::in_group("kube-apiserver-kubelet-client", "system:masters"),
+    )?;
     pki.sign("front-proxy", &Subject::user("front-proxy-client"))?;
     let server = block.api_url();
     let kubeconfig = |name: &str, subject: &Subject<'_>| {
-        pki.kubeconfig(name, subject, &server, &layout.pki().join(format!("{name}.kubeconfig")))
+        pki.kubeconfig(
+            name,
+            subject,
+            &server,
+            &layout.pki().join(format!("{name}.kubeconfig")),
+        )
     };
-    kubeconfig("kube-controller-manager", &Subject::user("system:kube-controller-manager"))?;
+    kubeconfig(
+        "kube-controller-manager",
+        &Subject::user("system:kube-controller-manager"),
+    )?;
     kubeconfig("kube-scheduler", &Subject::user("system:kube-scheduler"))?;
     kubeconfig("kube-proxy", &Subject::user("system:kube-proxy"))?;
     for number in 1..=NODES {
         let name = Layout::node_name(number);
         let user = format!("system:node:{name}");
-        let subject = Subject::in_group(&user, "system:nodes").serving(&[&name], &[block.node(number).into()]);
+        let subject = Subject::in_group(&user, "system:nodes")
+            .serving(&[&name], &[block.node(number).into()]);
         kubeconfig(&name, &subject)?;
     }
-    pki.kubeconfig("admin", &Subject::in_group("admin", "system:masters"), &server, &layout.kubeconfig())
+    pki.kubeconfig(
+        "admin",
+        &Subject::in_group("admin", "system:masters"),
+        &server,
+        &layout.kubeconfig(),
+    )
 }
 
 /// Starts whichever part does not run and waits until the API server is ready.
@@ -52,8 +84,14 @@ pub(crate) async fn start(layout: &Layout, block: Block) -> Result<()> {
     fs::create_dir_all(layout.state().join("etcd"))?;
     layout.daemon("etcd").start(&etcd(layout, block)?).await?;
     start_api_server(layout, block).await?;
-    layout.daemon("kube-controller-manager").start(&controller_manager(layout, block)?).await?;
-    layout.daemon("kube-scheduler").start(&scheduler(layout)?).await?;
+    layout
+        .daemon("kube-controller-manager")
+        .start(&controller_manager(layout, block)?)
+        .await?;
+    layout
+        .daemon("kube-scheduler")
+        .start(&scheduler(layout)?)
+        .await?;
     Ok(())
 }
 
@@ -61,17 +99,23 @@ pub(crate) async fn start(layout: &Layout, block: Block) -> Result<()> {
 pub(crate) async fn start_api_server(layout: &Layout, block: Block) -> Result<()> {
     let daemon = layout.daemon(API_SERVER);
     daemon.start(&api_server(layout, block)?).await?;
-    wait::until("the API server's readiness", Duration::from_secs(90), async || {
-        ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
-        ensure!(is_ready(layout).await, "/readyz does not say ok");
-        Ok(())
-    })
+    wait::until(
+        "the API server's readiness",
+        Duration::from_secs(90),
+        async || {
+            ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
+            ensure!(is_ready(layout).await, "/readyz does not say ok");
+            Ok(())
+        },
+    )
     .await
 }
 
 /// Whether the API server says that it is ready.
 pub(crate) async fn is_ready(layout: &Layout) -> bool {
-    let Ok(kubectl) = tools::kubernetes("kubectl") else { return false };
+    let Ok(kubectl) = tools::kubernetes("kubectl") else {
+        return false;
+    };
     Command::new(kubectl)
         .arg("--kubeconfig")
         .arg(layout.kubeconfig())
@@ -168,7 +212,9 @@ fn controller_manager(layout: &Layout, block: Block) -> Result<Vec<String>> {
     let pki = layout.pki();
     let pki = pki.display();
     Ok(vec![
-        tools::kubernetes("kube-controller-manager")?.display().to_string(),
+        tools::kubernetes("kube-controller-manager")?
+            .display()
+            .to_string(),
         format!("--kubeconfig={pki}/kube-controller-manager.kubeconfig"),
         "--secure-port=0".to_owned(),
         "--leader-elect=false".to_owned(),
@@ -190,7 +236,10 @@ fn controller_manager(layout: &Layout, block: Block) -> Result<Vec<String>> {
 fn scheduler(layout: &Layout) -> Result<Vec<String>> {
     Ok(vec![
         tools::kubernetes("kube-scheduler")?.display().to_string(),
-        format!("--kubeconfig={}/kube-scheduler.kubeconfig", layout.pki().display()),
+        format!(
+            "--kubeconfig={}/kube-scheduler.kubeconfig",
+            layout.pki().display()
+        ),
         "--secure-port=0".to_owned(),
         "--leader-elect=false".to_owned(),
         "--kube-api-qps=200".to_owned(),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::{Api, Client};
 use rustix::process::Signal;
 
@@ -65,7 +65,10 @@ impl Node {
         let name = self.name();
         let wanted = if ready { "Ready" } else { "not Ready" };
         wait::until(format!("{name} becoming {wanted}"), within, async || {
-            ensure!(cluster::is_node_ready(&nodes.get(&name).await?) == ready, "it is not {wanted}");
+            ensure!(
+                cluster::is_node_ready(&nodes.get(&name).await?) == ready,
+                "it is not {wanted}"
+            );
             Ok(())
         })
         .await
@@ -90,7 +93,12 @@ impl Testbed {
     }
 
     fn node_number(&self, number: u8) -> Node {
-        Node { layout: self.layout.clone(), block: self.record.block, number, client: self.client() }
+        Node {
+            layout: self.layout.clone(),
+            block: self.record.block,
+            number,
+            client: self.client(),
+        }
     }
 
     /// Ends the first process of a pod's etcd container, as a crash or the kernel's memory killer would.
@@ -108,16 +116,47 @@ impl Testbed {
         signal(self.member_process(namespace, pod).await?, Signal::CONT)
     }
 
+    /// Drops all traffic of a pod, both ways; its node and its neighbours are untouched.
+    pub async fn cut_pod(&self, namespace: &str, pod: &str) -> Result<()> {
+        let rules = "add table inet testbed\n\
+             add chain inet testbed in { type filter hook input priority 0; policy drop; }\n\
+             add chain inet testbed out { type filter hook output priority 0; policy drop; }\n\
+             add rule inet testbed in iifname lo accept\n\
+             add rule inet testbed out oifname lo accept\n";
+        self.filter(namespace, pod, rules).await
+    }
+
+    /// Lets a pod that was cut talk again.
+    pub async fn mend_pod(&self, namespace: &str, pod: &str) -> Result<()> {
+        self.filter(namespace, pod, "delete table inet testbed\n")
+            .await
+    }
+
+    /// Changes the packet filter of a pod's own network namespace.
+    async fn filter(&self, namespace: &str, pod: &str, rules: &str) -> Result<()> {
+        let process = self.member_process(namespace, pod).await?.to_string();
+        let nft = Command::new("nsenter").args(["--target", &process, "--net", "nft", "-f", "-"]);
+        nft.run_with_input(rules).await.map(drop)
+    }
+
     /// The host's id of the first process of the container `etcd`, or of the first container.
     pub async fn member_process(&self, namespace: &str, pod: &str) -> Result<u32> {
         let found = self.pod(namespace, pod).await?;
         let node = found.spec.as_ref().and_then(|spec| spec.node_name.clone());
         let node = self.node(&node.with_context(|| format!("{namespace}/{pod} is on no node"))?)?;
-        let containers = found.status.and_then(|status| status.container_statuses).unwrap_or_default();
-        let container = containers.iter().find(|one| one.name == "etcd").or_else(|| containers.first());
+        let containers = found
+            .status
+            .and_then(|status| status.container_statuses)
+            .unwrap_or_default();
+        let container = containers
+            .iter()
+            .find(|one| one.name == "etcd")
+            .or_else(|| containers.first());
         let id = container.and_then(|container| container.container_id.as_deref());
         let id = id.and_then(|id| id.strip_prefix("containerd://"));
-        node.parts().container_process(id.with_context(|| format!("{namespace}/{pod} has no container yet"))?)
+        node.parts().container_process(
+            id.with_context(|| format!("{namespace}/{pod} has no container yet"))?,
+        )
     }
 
     /// Removes all data from the volume of a claim, under the feet of whoever uses it.
@@ -125,9 +164,25 @@ impl Testbed {
         volumes::empty(&self.volume_folder(namespace, claim).await?)
     }
 
+    /// Fills the volume of a claim of the class `local-small` to the last byte.
+    pub async fn fill_volume(&self, namespace: &str, claim: &str) -> Result<()> {
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client(), namespace);
+        let class = claims
+            .get(claim)
+            .await?
+            .spec
+            .and_then(|spec| spec.storage_class_name);
+        ensure!(
+            class.as_deref() == Some(volumes::SMALL),
+            "claim {namespace}/{claim} would fill this machine's disk; only {} has limits",
+            volumes::SMALL
+        );
+        volumes::fill(&self.volume_folder(namespace, claim).await?)
+    }
+
     /// The folder on this machine that is the claim's volume.
     pub async fn volume_folder(&self, namespace: &str, claim: &str) -> Result<std::path::PathBuf> {
-        volumes::folder_of_claim(&self.client, namespace, claim).await
+        volumes::folder_of_claim(&self.layout, &self.client, namespace, claim).await
     }
 
     /// Ends the API server at once.
@@ -145,32 +200,50 @@ impl Testbed {
         let address = self.pod_address(namespace, pod).await?;
         let mut all = vec![format!("--endpoints=http://{address}:2379")];
         all.extend(args.iter().map(|arg| (*arg).to_owned()));
-        Command::new(tools::etcd_program("etcdctl")?).env("ETCDCTL_API", "3").args(all).run().await
+        Command::new(tools::etcd_program("etcdctl")?)
+            .args(all)
+            .run()
+            .await
     }
 
     /// Runs a program in a pod's first container.
     pub async fn exec(&self, namespace: &str, pod: &str, command: &[&str]) -> Result<String> {
-        self.kubectl_command()?.args(["-n", namespace, "exec", pod, "--"]).args(command).run().await
+        self.kubectl_command()?
+            .args(["-n", namespace, "exec", pod, "--"])
+            .args(command)
+            .run()
+            .await
     }
 
     /// Runs kubectl as the administrator and answers what it printed.
     pub async fn run_kubectl(&self, args: &[&str], input: &str) -> Result<String> {
-        self.kubectl_command()?.args(args).run_with_input(input).await
+        self.kubectl_command()?
+            .args(args)
+            .run_with_input(input)
+            .await
     }
 
     /// The address of a pod; this machine reaches it.
     pub async fn pod_address(&self, namespace: &str, pod: &str) -> Result<IpAddr> {
-        let address = self.pod(namespace, pod).await?.status.and_then(|status| status.pod_ip);
+        let address = self
+            .pod(namespace, pod)
+            .await?
+            .status
+            .and_then(|status| status.pod_ip);
         let address = address.ok_or_else(|| anyhow!("{namespace}/{pod} has no address yet"))?;
         Ok(address.parse()?)
     }
 
     fn kubectl_command(&self) -> Result<Command> {
-        Ok(Command::new(self.kubectl()?).arg("--kubeconfig").arg(self.kubeconfig()))
+        Ok(Command::new(self.kubectl()?)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig()))
     }
 
     async fn pod(&self, namespace: &str, pod: &str) -> Result<Pod> {
         let pods: Api<Pod> = Api::namespaced(self.client(), namespace);
-        pods.get(pod).await.with_context(|| format!("pod {namespace}/{pod}"))
+        pods.get(pod)
+            .await
+            .with_context(|| format!("pod {namespace}/{pod}"))
     }
 }

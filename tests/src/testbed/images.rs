@@ -32,21 +32,51 @@ pub async fn etcd(version: &str, progress: &Progress) -> Result<PathBuf> {
         .filter(|program| programs.join(program).exists())
         .map(|program| (programs.join(program), format!("/usr/local/bin/{program}")))
         .collect();
-    let copied: Vec<Copied<'_>> = copied.iter().map(|(from, to)| (from.as_path(), to.as_str())).collect();
+    let copied: Vec<Copied<'_>> = copied
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
     let settings = "EXPOSE 2379 2380\nCMD [\"/usr/local/bin/etcd\"]\n";
-    cached(&format!("etcd-{version}"), &format!("quay.io/coreos/etcd:v{version}"), &copied, settings, progress).await
+    cached(
+        &format!("etcd-{version}"),
+        &format!("quay.io/coreos/etcd:v{version}"),
+        &copied,
+        settings,
+        progress,
+    )
+    .await
 }
 
 pub(crate) async fn pause(progress: &Progress) -> Result<PathBuf> {
-    let program = Tool::find("pause", "1")?.ensure(progress).await?.join("pause");
+    let program = Tool::find("pause", "1")?
+        .ensure(progress)
+        .await?
+        .join("pause");
     let settings = "USER 65535:65535\nENTRYPOINT [\"/pause\"]\n";
-    cached("pause-1", PAUSE, &[(program.as_path(), "/pause")], settings, progress).await
+    cached(
+        "pause-1",
+        PAUSE,
+        &[(program.as_path(), "/pause")],
+        settings,
+        progress,
+    )
+    .await
 }
 
 pub(crate) async fn coredns(progress: &Progress) -> Result<PathBuf> {
-    let program = Tool::find("coredns", "1.13.1")?.ensure(progress).await?.join("coredns");
+    let program = Tool::find("coredns", "1.13.1")?
+        .ensure(progress)
+        .await?
+        .join("coredns");
     let settings = "USER 65532:65532\nENTRYPOINT [\"/coredns\"]\n";
-    cached("coredns-1.13.1", COREDNS, &[(program.as_path(), "/coredns")], settings, progress).await
+    cached(
+        "coredns-1.13.1",
+        COREDNS,
+        &[(program.as_path(), "/coredns")],
+        settings,
+        progress,
+    )
+    .await
 }
 
 /// Builds the operator's image into `archive`: the program and `files` on Debian's C library, as an unprivileged user,
@@ -59,7 +89,8 @@ pub async fn operator(
     progress: &Progress,
 ) -> Result<()> {
     let base = operator_base(progress).await?;
-    let mut copied: Vec<Copied<'_>> = vec![(base.as_path(), "/"), (program, "/usr/local/bin/binnacle")];
+    let mut copied: Vec<Copied<'_>> =
+        vec![(base.as_path(), "/"), (program, "/usr/local/bin/binnacle")];
     copied.extend_from_slice(files);
     let settings = "USER 65532:65532\nENTRYPOINT [\"/usr/local/bin/binnacle\"]\n";
     build(name, &copied, settings, archive).await
@@ -76,13 +107,26 @@ async fn operator_base(progress: &Progress) -> Result<PathBuf> {
     let (packages, root) = (aside.0.join("packages"), aside.0.join("root"));
     fs::create_dir_all(&packages)?;
     fs::create_dir_all(&root)?;
-    let fetch = || Command::new("apt-get").folder(&packages).args(["download", "-qq"]).args(OPERATOR_BASE);
+    let fetch = || {
+        Command::new("apt-get")
+            .folder(&packages)
+            .args(["download", "-qq"])
+            .args(OPERATOR_BASE)
+    };
     if fetch().run().await.is_err() {
-        Command::new("apt-get").args(["update", "-qq"]).run().await?;
+        Command::new("apt-get")
+            .args(["update", "-qq"])
+            .run()
+            .await?;
         fetch().run().await?;
     }
     for package in fs::read_dir(&packages)? {
-        Command::new("dpkg-deb").arg("-x").arg(package?.path()).arg(&root).run().await?;
+        Command::new("dpkg-deb")
+            .arg("-x")
+            .arg(package?.path())
+            .arg(&root)
+            .run()
+            .await?;
     }
     // The package's own install script would make this bundle.
     Command::new("sh")
@@ -99,7 +143,13 @@ async fn operator_base(progress: &Progress) -> Result<PathBuf> {
 }
 
 /// Builds an image unless its archive is there.
-async fn cached(title: &str, name: &str, copied: &[Copied<'_>], settings: &str, progress: &Progress) -> Result<PathBuf> {
+async fn cached(
+    title: &str,
+    name: &str,
+    copied: &[Copied<'_>],
+    settings: &str,
+    progress: &Progress,
+) -> Result<PathBuf> {
     let archive = cache_home()?.join("images").join(format!("{title}.tar"));
     if !archive.exists() {
         progress.say(&format!("building image {name}"));
@@ -115,22 +165,44 @@ async fn build(name: &str, copied: &[Copied<'_>], settings: &str, archive: &Path
     fs::create_dir_all(&context)?;
     let mut recipe = "FROM scratch\n".to_owned();
     for (number, (from, to)) in copied.iter().enumerate() {
-        Command::new("cp").args(["-r", "--reflink=auto"]).arg(from).arg(context.join(number.to_string())).run().await?;
+        Command::new("cp")
+            .args(["-r", "--reflink=auto"])
+            .arg(from)
+            .arg(context.join(number.to_string()))
+            .run()
+            .await?;
         recipe.push_str(&format!("COPY {number} {to}\n"));
     }
     recipe.push_str(settings);
     fs::write(context.join("Containerfile"), recipe)?;
     let buildah = || {
         let (root, runroot) = (aside.0.join("store"), aside.0.join("run"));
-        Command::new("buildah").args(["--storage-driver", "vfs", "--root"]).arg(root).arg("--runroot").arg(runroot)
+        Command::new("buildah")
+            .args(["--storage-driver", "vfs", "--root"])
+            .arg(root)
+            .arg("--runroot")
+            .arg(runroot)
     };
     buildah()
-        .args(["bud", "--isolation", "chroot", "--timestamp", "0", "--quiet", "--tag", name])
+        .args([
+            "bud",
+            "--isolation",
+            "chroot",
+            "--timestamp",
+            "0",
+            "--quiet",
+            "--tag",
+            name,
+        ])
         .arg(&context)
         .run()
         .await?;
     let fresh = aside.0.join("image.tar");
-    buildah().args(["push", "--quiet", name]).arg(format!("docker-archive:{}:{name}", fresh.display())).run().await?;
+    buildah()
+        .args(["push", "--quiet", name])
+        .arg(format!("docker-archive:{}:{name}", fresh.display()))
+        .run()
+        .await?;
     if let Some(folder) = archive.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -147,7 +219,9 @@ impl Aside {
         use std::sync::atomic::{AtomicU32, Ordering};
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = cache_home()?.join("images").join(format!(".{what}.{}.{number}", std::process::id()));
+        let folder = cache_home()?
+            .join("images")
+            .join(format!(".{what}.{}.{number}", std::process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self(folder))
     }

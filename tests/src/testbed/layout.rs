@@ -82,7 +82,10 @@ impl Layout {
     pub(crate) fn new(name: &str) -> Result<Self> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         ensure!(
-            !name.is_empty() && name.len() <= 30 && name.bytes().all(plain) && !name.starts_with('-'),
+            !name.is_empty()
+                && name.len() <= 30
+                && name.bytes().all(plain)
+                && !name.starts_with('-'),
             "a testbed's name has 1 to 30 characters of a-z, 0-9 and -; `{name}` does not fit"
         );
         let state = state_home()?.join(name);
@@ -92,7 +95,10 @@ impl Layout {
             "{} is too long for the sockets inside it; choose a shorter XDG_STATE_HOME",
             state.display()
         );
-        Ok(Self { name: name.to_owned(), state })
+        Ok(Self {
+            name: name.to_owned(),
+            state,
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -105,9 +111,13 @@ impl Layout {
 
     /// A short word, unique to the testbed, for its link and cgroups.
     pub(crate) fn tag(&self) -> String {
-        let hash = self.state.to_string_lossy().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
+        let hash = self
+            .state
+            .to_string_lossy()
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| {
+                (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+            });
         format!("bn{hash:08x}")
     }
 
@@ -140,6 +150,11 @@ impl Layout {
         Daemon::new(&self.state, name)
     }
 
+    /// The process that holds a node's namespaces.
+    pub(crate) fn anchor(&self, number: u8) -> Daemon {
+        self.daemon(&format!("{}-anchor", Self::node_name(number)))
+    }
+
     fn record_file(&self) -> PathBuf {
         self.state.join("testbed.json")
     }
@@ -168,11 +183,14 @@ pub(crate) fn cache_home() -> Result<PathBuf> {
 }
 
 fn home(variable: &str, below_home: &str) -> Result<PathBuf> {
-    let folder = std::env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = std::env::var_os(variable)
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from);
     let folder = match folder {
         Some(folder) => folder,
         None => PathBuf::from(
-            std::env::var_os("HOME").with_context(|| format!("neither HOME nor {variable} is set"))?,
+            std::env::var_os("HOME")
+                .with_context(|| format!("neither HOME nor {variable} is set"))?,
         )
         .join(below_home),
     };
@@ -181,6 +199,7 @@ fn home(variable: &str, below_home: &str) -> Result<PathBuf> {
 
 /// The kernel's name of this boot.
 pub(crate) fn boot() -> Result<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").context("this boot has no name")?;
+    let id =
+        fs::read_to_string("/proc/sys/kernel/random/boot_id").context("this boot has no name")?;
     Ok(id.trim().to_owned())
 }

@@ -44,7 +44,13 @@ impl Drop for Namespace {
         let _ = std::process::Command::new(&self.kubectl)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .args(["delete", "namespace", &self.name, "--wait=false", "--request-timeout=5s"])
+            .args([
+                "delete",
+                "namespace",
+                &self.name,
+                "--wait=false",
+                "--request-timeout=5s",
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -60,7 +66,11 @@ impl Testbed {
         remove_orphans(&namespaces).await?;
         // The time too: the system may give this process's number to a later one while the namespace still goes away.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() & 0xff_ffff;
-        let name = format!("{prefix}-{}-{}-{now:06x}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "{prefix}-{}-{}-{now:06x}",
+            id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let namespace = serde_json::from_value(json!({
             "metadata": {"name": name, "labels": {
                 OWNER: id().to_string(),
@@ -71,20 +81,31 @@ impl Testbed {
             .create(&PostParams::default(), &namespace)
             .await
             .with_context(|| format!("namespace {name} cannot be made"))?;
-        let made = Namespace { name, kubectl: self.kubectl()?, kubeconfig: self.kubeconfig() };
+        let made = Namespace {
+            name,
+            kubectl: self.kubectl()?,
+            kubeconfig: self.kubeconfig(),
+        };
         let accounts: Api<core::ServiceAccount> = Api::namespaced(self.client(), made.name());
-        super::wait::until("the default service account", Duration::from_secs(20), async || {
-            accounts.get("default").await.map(drop).map_err(Into::into)
-        })
+        super::wait::until(
+            "the default service account",
+            Duration::from_secs(20),
+            async || accounts.get("default").await.map(drop).map_err(Into::into),
+        )
         .await?;
         Ok(made)
     }
 
     /// Writes a kubeconfig with a token of a service account, so that a process of this machine has exactly its rights.
-    pub async fn service_account_kubeconfig(&self, namespace: &str, account: &str) -> Result<PathBuf> {
+    pub async fn service_account_kubeconfig(
+        &self,
+        namespace: &str,
+        account: &str,
+    ) -> Result<PathBuf> {
         let accounts: Api<core::ServiceAccount> = Api::namespaced(self.client(), namespace);
-        let request: TokenRequest =
-            serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 86_400}}))?;
+        let request: TokenRequest = serde_json::from_value(
+            json!({"spec": {"audiences": [], "expirationSeconds": 86_400}}),
+        )?;
         let token = accounts
             .create_token_request(account, &PostParams::default(), &request)
             .await
@@ -92,8 +113,14 @@ impl Testbed {
             .status
             .context("the API server answered without a token")?
             .token;
-        let file = self.layout.state().join(format!("{namespace}.{account}.kubeconfig"));
-        let (server, ca) = (self.record.block.api_url(), self.layout.pki().join("ca.crt"));
+        let file = self
+            .layout
+            .state()
+            .join(format!("{namespace}.{account}.kubeconfig"));
+        let (server, ca) = (
+            self.record.block.api_url(),
+            self.layout.pki().join("ca.crt"),
+        );
         pki::write_kubeconfig(&file, &server, &ca, &json!({"token": token}))?;
         Ok(file)
     }
@@ -101,11 +128,19 @@ impl Testbed {
 
 /// Removes namespaces whose makers are gone without having done so.
 async fn remove_orphans(namespaces: &Api<core::Namespace>) -> Result<()> {
-    for namespace in namespaces.list(&ListParams::default().labels(OWNER)).await? {
+    for namespace in namespaces
+        .list(&ListParams::default().labels(OWNER))
+        .await?
+    {
         let owner = namespace.labels().get(OWNER).cloned().unwrap_or_default();
         let lives = Path::new("/proc").join(&owner).exists();
-        if !lives && namespace.metadata.deletion_timestamp.is_none() && std::env::var_os("BINNACLE_KEEP").is_none() {
-            let _ = namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await;
+        if !lives
+            && namespace.metadata.deletion_timestamp.is_none()
+            && std::env::var_os("BINNACLE_KEEP").is_none()
+        {
+            let _ = namespaces
+                .delete(&namespace.name_any(), &DeleteParams::default())
+                .await;
         }
     }
     Ok(())

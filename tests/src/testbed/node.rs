@@ -33,12 +33,18 @@ pub(crate) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     pub(crate) const fn new(layout: &'a Layout, block: Block, number: u8) -> Self {
-        Self { layout, block, number }
+        Self {
+            layout,
+            block,
+            number,
+        }
     }
 
     /// The parts of every node.
     pub(crate) fn all(layout: &'a Layout, block: Block) -> Vec<Self> {
-        (1..=NODES).map(|number| Self::new(layout, block, number)).collect()
+        (1..=NODES)
+            .map(|number| Self::new(layout, block, number))
+            .collect()
     }
 
     fn folder(&self) -> PathBuf {
@@ -46,7 +52,8 @@ impl<'a> Parts<'a> {
     }
 
     fn daemon(&self, part: &str) -> Daemon {
-        self.layout.daemon(&format!("{}-{part}", Layout::node_name(self.number)))
+        self.layout
+            .daemon(&format!("{}-{part}", Layout::node_name(self.number)))
     }
 
     /// The parts that must run for the node to be one.
@@ -60,19 +67,36 @@ impl<'a> Parts<'a> {
 
     /// The process that holds the node's namespaces.
     pub(crate) fn anchor(&self) -> Result<u32> {
-        self.daemon("anchor").pid().with_context(|| format!("node {} has lost its namespaces", self.number))
+        self.layout
+            .anchor(self.number)
+            .pid()
+            .with_context(|| format!("node {} has lost its namespaces", self.number))
     }
 
     /// Makes the namespaces, the link and the cgroup.
     pub(crate) async fn make(&self) -> Result<()> {
         fs::create_dir_all(self.folder())?;
         cgroups::make(&self.layout.cgroup(self.number))?;
-        let command = ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", HIDE];
-        let daemon = self.daemon("anchor");
+        let command = [
+            "unshare",
+            "--net",
+            "--mount",
+            "--propagation",
+            "slave",
+            "sh",
+            "-c",
+            HIDE,
+        ];
+        let daemon = self.layout.anchor(self.number);
         let anchor = daemon.start(&command.map(str::to_owned)).await?;
         network::is_anchored(&daemon).await?;
         network::link_node(self.layout, self.block, self.number, anchor).await?;
-        files::write(self.layout, self.block, self.number, requirements::cni_plugins()?)
+        files::write(
+            self.layout,
+            self.block,
+            self.number,
+            requirements::cni_plugins()?,
+        )
     }
 
     /// Starts containerd and waits until it answers.
@@ -82,30 +106,49 @@ impl<'a> Parts<'a> {
         command.extend(["containerd".to_owned(), "--config".to_owned()]);
         command.push(self.folder().join("containerd.toml").display().to_string());
         daemon.start(&command).await?;
-        wait::until(format!("{}'s answer", daemon.name()), Duration::from_secs(30), async || {
-            ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
-            self.ctr().args(["version"]).run().await.map(drop)
-        })
+        wait::until(
+            format!("{}'s answer", daemon.name()),
+            Duration::from_secs(30),
+            async || {
+                ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
+                self.ctr().args(["version"]).run().await.map(drop)
+            },
+        )
         .await
     }
 
     fn ctr(&self) -> Command {
-        Command::new("ctr").arg("--address").arg(self.folder().join("containerd.sock")).args(["-n", "k8s.io"])
+        Command::new("ctr")
+            .arg("--address")
+            .arg(self.folder().join("containerd.sock"))
+            .args(["-n", "k8s.io"])
     }
 
     /// Takes the images of an archive into the node.
     pub(crate) async fn import(&self, archive: &std::path::Path) -> Result<()> {
-        self.ctr().args(["images", "import"]).arg(archive).run().await.map(drop)
+        self.ctr()
+            .args(["images", "import"])
+            .arg(archive)
+            .run()
+            .await
+            .map(drop)
     }
 
     /// Starts the kubelet, once the API server knows the node.
     pub(crate) async fn start_kubelet(&self) -> Result<()> {
-        let (folder, pki, name) = (self.folder(), self.layout.pki(), Layout::node_name(self.number));
+        let (folder, pki, name) = (
+            self.folder(),
+            self.layout.pki(),
+            Layout::node_name(self.number),
+        );
         let mut command = inside(self.anchor()?);
         command.extend([
             tools::kubernetes("kubelet")?.display().to_string(),
             format!("--config={}", folder.join("kubelet.yaml").display()),
-            format!("--kubeconfig={}", pki.join(format!("{name}.kubeconfig")).display()),
+            format!(
+                "--kubeconfig={}",
+                pki.join(format!("{name}.kubeconfig")).display()
+            ),
             format!("--root-dir={}", folder.join("kubelet").display()),
             format!("--cert-dir={}", folder.join("certificates").display()),
             format!("--hostname-override={name}"),
@@ -119,7 +162,10 @@ impl<'a> Parts<'a> {
         let mut command = inside(self.anchor()?);
         command.extend([
             tools::kubernetes("kube-proxy")?.display().to_string(),
-            format!("--kubeconfig={}", self.layout.pki().join("kube-proxy.kubeconfig").display()),
+            format!(
+                "--kubeconfig={}",
+                self.layout.pki().join("kube-proxy.kubeconfig").display()
+            ),
             "--proxy-mode=nftables".to_owned(),
             format!("--cluster-cidr={}", self.block.pods()),
             format!("--hostname-override={}", Layout::node_name(self.number)),
@@ -134,9 +180,16 @@ impl<'a> Parts<'a> {
 
     /// The first process of a container of this node.
     pub(crate) fn container_process(&self, container: &str) -> Result<u32> {
-        let file = self.folder().join("containerd/state/io.containerd.runtime.v2.task/k8s.io").join(container).join("init.pid");
-        let pid = fs::read_to_string(&file).with_context(|| format!("container {container} does not run on this node"))?;
-        pid.trim().parse().map_err(|error| anyhow!("{} holds no process id: {error}", file.display()))
+        let file = self
+            .folder()
+            .join("containerd/state/io.containerd.runtime.v2.task/k8s.io")
+            .join(container)
+            .join("init.pid");
+        let pid = fs::read_to_string(&file)
+            .with_context(|| format!("container {container} does not run on this node"))?;
+        pid.trim()
+            .parse()
+            .map_err(|error| anyhow!("{} holds no process id: {error}", file.display()))
     }
 
     /// Ends everything on the node; its namespaces, and so its mounts and links, go with the last process.
@@ -154,7 +207,7 @@ impl<'a> Parts<'a> {
             signal(shim, Signal::KILL)?;
         }
         cgroups::remove(&self.layout.cgroup(self.number)).await?;
-        self.daemon("anchor").stop(Duration::ZERO).await
+        self.layout.anchor(self.number).stop(Duration::ZERO).await
     }
 }
 

@@ -29,16 +29,26 @@ pub(crate) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(crate) const fn user(user: &'a str) -> Self {
-        Self { user, group: None, serves: Vec::new() }
+        Self {
+            user,
+            group: None,
+            serves: Vec::new(),
+        }
     }
 
     pub(crate) const fn in_group(user: &'a str, group: &'a str) -> Self {
-        Self { user, group: Some(group), serves: Vec::new() }
+        Self {
+            user,
+            group: Some(group),
+            serves: Vec::new(),
+        }
     }
 
     pub(crate) fn serving(self, names: &[&str], addresses: &[IpAddr]) -> Self {
         let names = names.iter().map(|name| (*name).to_owned());
-        let serves = names.chain(addresses.iter().map(IpAddr::to_string)).collect();
+        let serves = names
+            .chain(addresses.iter().map(IpAddr::to_string))
+            .collect();
         Self { serves, ..self }
     }
 }
@@ -50,15 +60,24 @@ impl Pki {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
-        params.distinguished_name.push(DnType::CommonName, "binnacle testbed");
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::CrlSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "binnacle testbed");
         let certificate = params.self_signed(&key)?;
         fs::write(folder.join("ca.crt"), certificate.pem())?;
         write_secret(&folder.join("ca.key"), &key.serialize_pem())?;
         let tokens = KeyPair::generate()?;
         write_secret(&folder.join("service-account.key"), &tokens.serialize_pem())?;
         fs::write(folder.join("service-account.pub"), tokens.public_key_pem())?;
-        Ok(Self { folder, authority: Issuer::new(params, key) })
+        Ok(Self {
+            folder,
+            authority: Issuer::new(params, key),
+        })
     }
 
     /// Signs a certificate for `subject` and writes it as `NAME.crt` and `NAME.key`.
@@ -66,19 +85,35 @@ impl Pki {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(subject.serves.clone())?;
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, subject.user);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, subject.user);
         if let Some(group) = subject.group {
-            params.distinguished_name.push(DnType::OrganizationName, group);
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, group);
         }
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ClientAuth,
+            ExtendedKeyUsagePurpose::ServerAuth,
+        ];
         let certificate = params.signed_by(&key, &self.authority)?;
         fs::write(self.folder.join(format!("{name}.crt")), certificate.pem())?;
-        write_secret(&self.folder.join(format!("{name}.key")), &key.serialize_pem())
+        write_secret(
+            &self.folder.join(format!("{name}.key")),
+            &key.serialize_pem(),
+        )
     }
 
     /// Signs a client certificate and writes a kubeconfig that uses it.
-    pub(crate) fn kubeconfig(&self, name: &str, subject: &Subject<'_>, server: &str, to: &Path) -> Result<()> {
+    pub(crate) fn kubeconfig(
+        &self,
+        name: &str,
+        subject: &Subject<'_>,
+        server: &str,
+        to: &Path,
+    ) -> Result<()> {
         self.sign(name, subject)?;
         let user = json!({
             "client-certificate": self.folder.join(format!("{name}.crt")),
@@ -89,7 +124,12 @@ impl Pki {
 }
 
 /// Writes a kubeconfig for `user`, which is the user part of the format.
-pub(crate) fn write_kubeconfig(to: &Path, server: &str, ca: &Path, user: &serde_json::Value) -> Result<()> {
+pub(crate) fn write_kubeconfig(
+    to: &Path,
+    server: &str,
+    ca: &Path,
+    user: &serde_json::Value,
+) -> Result<()> {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -106,7 +146,11 @@ pub(crate) fn write_secret(to: &Path, text: &str) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let fresh = to.with_extension("new");
     let _ = fs::remove_file(&fresh);
-    let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&fresh)?;
+    let mut file = fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&fresh)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     fs::rename(fresh, to)?;
     Ok(())

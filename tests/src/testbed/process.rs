@@ -49,9 +49,15 @@ impl Daemon {
             }
         }
         let _ = fs::remove_file(&self.pid_file);
-        let log = OpenOptions::new().create(true).append(true).open(&self.log)?;
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log)?;
         let mut starter = tokio::process::Command::new("setsid");
-        starter.args(["--fork", "sh", "-c", BECOME]).arg(&self.pid_file).args(command);
+        starter
+            .args(["--fork", "sh", "-c", BECOME])
+            .arg(&self.pid_file)
+            .args(command);
         let status = starter
             .current_dir("/")
             .stdin(std::process::Stdio::null())
@@ -60,10 +66,16 @@ impl Daemon {
             .status()
             .await
             .with_context(|| format!("{} cannot be started", self.name))?;
-        anyhow::ensure!(status.success(), "{} cannot be started: setsid ended with {status}", self.name);
-        wait::until(format!("the start of {}", self.name), Duration::from_secs(10), async || {
-            self.pid().ok_or_else(|| anyhow!("{}", self.last_words()))
-        })
+        anyhow::ensure!(
+            status.success(),
+            "{} cannot be started: setsid ended with {status}",
+            self.name
+        );
+        wait::until(
+            format!("the start of {}", self.name),
+            Duration::from_secs(10),
+            async || self.pid().ok_or_else(|| anyhow!("{}", self.last_words())),
+        )
         .await
     }
 
@@ -83,9 +95,17 @@ impl Daemon {
                 None => Ok(()),
                 Some(pid) => Err(anyhow!("process {pid} runs")),
             };
-            if wait::until(format!("the end of {}", self.name), grace, gone).await.is_err() {
+            if wait::until(format!("the end of {}", self.name), grace, gone)
+                .await
+                .is_err()
+            {
                 signal(pid, Signal::KILL)?;
-                wait::until(format!("the end of {}", self.name), Duration::from_secs(10), gone).await?;
+                wait::until(
+                    format!("the end of {}", self.name),
+                    Duration::from_secs(10),
+                    gone,
+                )
+                .await?;
             }
         }
         let _ = fs::remove_file(&self.pid_file);
@@ -98,7 +118,12 @@ impl Daemon {
         let text = String::from_utf8_lossy(&log);
         let lines: Vec<_> = text.lines().rev().take(6).collect();
         let words: Vec<_> = lines.into_iter().rev().collect();
-        format!("{} does not run; its log {} ends: {}", self.name, self.log.display(), words.join(" | "))
+        format!(
+            "{} does not run; its log {} ends: {}",
+            self.name,
+            self.log.display(),
+            words.join(" | ")
+        )
     }
 }
 
@@ -131,15 +156,26 @@ pub(crate) fn with_argument(argument: &str) -> Vec<u32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid| {
-            fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| {
+                line.split(|byte| *byte == 0)
+                    .any(|word| word == argument.as_bytes())
+            })
         })
         .collect()
 }
 
 /// A command that runs inside the network and mount namespaces of `anchor`.
 pub(crate) fn inside(anchor: u32) -> Vec<String> {
-    ["nsenter", "--target", &anchor.to_string(), "--net", "--mount", "--"].map(str::to_owned).to_vec()
+    [
+        "nsenter",
+        "--target",
+        &anchor.to_string(),
+        "--net",
+        "--mount",
+        "--",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 /// As [`inside`], as a command to be run to its end.

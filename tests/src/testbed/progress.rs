@@ -33,13 +33,19 @@ impl Progress {
         } else {
             Show::Lines
         };
-        Self { started: Instant::now(), show }
+        Self {
+            started: Instant::now(),
+            show,
+        }
     }
 
     /// Reports nothing.
     #[must_use]
     pub fn silent() -> Self {
-        Self { started: Instant::now(), show: Show::Nothing }
+        Self {
+            started: Instant::now(),
+            show: Show::Nothing,
+        }
     }
 
     /// Part `number` of `all` begins.

@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 use super::command::{Command, find_program};
 use super::progress::Progress;
 
-const INSTEAD: &str = "use any other cluster instead: KUBECONFIG=… make run, for example one made by kind";
+const INSTEAD: &str =
+    "use any other cluster instead: KUBECONFIG=… make run, for example one made by kind";
 
 /// Programs of the system that a testbed runs, with the Debian package of each.
 const PROGRAMS: [(&str, &str); 9] = [
@@ -40,9 +41,15 @@ pub(crate) async fn check() -> Result<()> {
     let systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !systems.contains("\toverlay") {
         let loaded = Command::new("modprobe").arg("overlay").run().await;
-        ensure!(loaded.is_ok(), "this kernel has no overlay file system, which containers need; {INSTEAD}");
+        ensure!(
+            loaded.is_ok(),
+            "this kernel has no overlay file system, which containers need; {INSTEAD}"
+        );
     }
-    let namespaces = Command::new("unshare").args(["--net", "--mount", "true"]).run().await;
+    let namespaces = Command::new("unshare")
+        .args(["--net", "--mount", "true"])
+        .run()
+        .await;
     if let Err(error) = namespaces {
         bail!("this machine allows no network and mount namespaces ({error:#}); {INSTEAD}");
     }
@@ -51,8 +58,11 @@ pub(crate) async fn check() -> Result<()> {
 
 /// Installs the system's programs that are missing.
 pub(crate) async fn install(progress: &Progress) -> Result<()> {
-    let mut missing: Vec<_> =
-        PROGRAMS.iter().filter(|(program, _)| find_program(program).is_none()).map(|(_, package)| *package).collect();
+    let mut missing: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| find_program(program).is_none())
+        .map(|(_, package)| *package)
+        .collect();
     if cni_plugins().is_err() {
         missing.push("containernetworking-plugins");
     }
@@ -74,8 +84,15 @@ pub(crate) async fn install(progress: &Progress) -> Result<()> {
             .args(&missing)
     };
     if install().run().await.is_err() {
-        Command::new("apt-get").args(["update", "-qq"]).run().await.context("the package lists are out of reach")?;
-        install().run().await.with_context(|| format!("these packages cannot be installed: {packages}"))?;
+        Command::new("apt-get")
+            .args(["update", "-qq"])
+            .run()
+            .await
+            .context("the package lists are out of reach")?;
+        install()
+            .run()
+            .await
+            .with_context(|| format!("these packages cannot be installed: {packages}"))?;
     }
     Ok(())
 }
@@ -92,11 +109,12 @@ apt-get install -y -qq --no-install-recommends "$@"
 
 /// The folder that has the CNI plugins of the testbed's pod network.
 pub(crate) fn cni_plugins() -> Result<&'static str> {
-    let has_all =
-        |folder: &&&str| ["ptp", "host-local", "loopback"].iter().all(|plugin| fs::exists(format!("{folder}/{plugin}")).unwrap_or(false));
-    CNI_FOLDERS
-        .iter()
-        .find(has_all)
-        .copied()
-        .with_context(|| format!("the CNI plugins ptp, host-local and loopback are in none of {CNI_FOLDERS:?}"))
+    let has_all = |folder: &&&str| {
+        ["ptp", "host-local", "loopback"]
+            .iter()
+            .all(|plugin| fs::exists(format!("{folder}/{plugin}")).unwrap_or(false))
+    };
+    CNI_FOLDERS.iter().find(has_all).copied().with_context(|| {
+        format!("the CNI plugins ptp, host-local and loopback are in none of {CNI_FOLDERS:?}")
+    })
 }

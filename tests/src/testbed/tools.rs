@@ -25,9 +25,15 @@ pub struct Tool {
 #[derive(Debug)]
 enum Source {
     /// A module of ours under `tests/tools/` that pins the tool and all it needs.
-    Pinned { folder: &'static str, stamp: &'static str },
+    Pinned {
+        folder: &'static str,
+        stamp: &'static str,
+    },
     /// A module that no other may require; its sources are copied and built in place.
-    Copied { module: &'static str, version: &'static str },
+    Copied {
+        module: &'static str,
+        version: &'static str,
+    },
     /// A C program of ours under `tests/tools/`, linked statically.
     C { file: &'static str },
 }
@@ -54,17 +60,28 @@ const ETCD: &[Program] = &[
 ];
 
 const fn etcd(version: &'static str, folder: &'static str) -> Tool {
-    Tool { name: "etcd", version, source: Source::Pinned { folder, stamp: "" }, programs: ETCD }
+    Tool {
+        name: "etcd",
+        version,
+        source: Source::Pinned { folder, stamp: "" },
+        programs: ETCD,
+    }
 }
 
 static TABLE: &[Tool] = &[
     Tool {
         name: "kubernetes",
         version: "1.36.3",
-        source: Source::Pinned { folder: "kubernetes", stamp: KUBERNETES_STAMP },
+        source: Source::Pinned {
+            folder: "kubernetes",
+            stamp: KUBERNETES_STAMP,
+        },
         programs: &[
             program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
-            program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+            program(
+                "kube-controller-manager",
+                "k8s.io/kubernetes/cmd/kube-controller-manager",
+            ),
             program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
             program("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
             program("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
@@ -86,20 +103,29 @@ static TABLE: &[Tool] = &[
     Tool {
         name: "coredns",
         version: "1.13.1",
-        source: Source::Pinned { folder: "coredns-1.13.1", stamp: "" },
+        source: Source::Pinned {
+            folder: "coredns-1.13.1",
+            stamp: "",
+        },
         programs: &[program("coredns", "github.com/coredns/coredns")],
     },
     Tool {
         name: "pause",
         version: "1",
-        source: Source::C { file: "pause/pause.c" },
+        source: Source::C {
+            file: "pause/pause.c",
+        },
         programs: &[program("pause", "")],
     },
 ];
 
 /// The tools that every testbed needs.
-const NEEDED: [(&str, &str); 4] =
-    [("kubernetes", "1.36.3"), ("etcd", ETCD_VERSION), ("coredns", "1.13.1"), ("pause", "1")];
+const NEEDED: [(&str, &str); 4] = [
+    ("kubernetes", "1.36.3"),
+    ("etcd", ETCD_VERSION),
+    ("coredns", "1.13.1"),
+    ("pause", "1"),
+];
 
 /// The etcd that the control plane stores in and whose image is always there.
 pub const ETCD_VERSION: &str = "3.6.16";
@@ -107,22 +133,31 @@ pub const ETCD_VERSION: &str = "3.6.16";
 impl Tool {
     /// The tool `name` of `version`, if the table has it.
     pub fn find(name: &str, version: &str) -> Result<&'static Self> {
-        let found = TABLE.iter().find(|tool| tool.name == name && tool.version == version);
+        let found = TABLE
+            .iter()
+            .find(|tool| tool.name == name && tool.version == version);
         match found {
             Some(tool) => Ok(tool),
-            None => bail!("there is no tool {name} {version}; there are: {}", Self::all()),
+            None => bail!(
+                "there is no tool {name} {version}; there are: {}",
+                Self::all()
+            ),
         }
     }
 
     /// The tools that every testbed needs.
     pub fn needed() -> Result<Vec<&'static Self>> {
-        NEEDED.iter().map(|(name, version)| Self::find(name, version)).collect()
+        NEEDED
+            .iter()
+            .map(|(name, version)| Self::find(name, version))
+            .collect()
     }
 
     /// The tool of an argument as `etcd-3.5.35`.
     pub fn parse(text: &str) -> Result<&'static Self> {
-        let (name, version) =
-            text.rsplit_once('-').with_context(|| format!("`{text}` is not NAME-VERSION"))?;
+        let (name, version) = text
+            .rsplit_once('-')
+            .with_context(|| format!("`{text}` is not NAME-VERSION"))?;
         Self::find(name, version)
     }
 
@@ -142,7 +177,9 @@ impl Tool {
 
     /// Builds it unless that was done before, and answers the folder of its programs.
     pub async fn ensure(&self, progress: &Progress) -> Result<PathBuf> {
-        build::ensure(self, progress).await.with_context(|| format!("{} could not be built", self.title()))
+        build::ensure(self, progress)
+            .await
+            .with_context(|| format!("{} could not be built", self.title()))
     }
 }
 

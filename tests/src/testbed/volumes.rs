@@ -17,50 +17,103 @@ use serde_json::{Value, json};
 use super::connect;
 use super::control_plane::apply;
 use super::layout::{Layout, NODES};
-use super::process::Daemon;
+use super::process::{Daemon, run_inside};
 
-/// How many volumes a node has.
-const PER_NODE: u8 = 12;
+/// A kind of volume.
+struct Class {
+    name: &'static str,
+    per_node: u8,
+    capacity: &'static str,
+    /// The size at which it is really full; others end with this machine's disk.
+    limit: Option<&'static str>,
+}
 
-/// The class of the testbed's volumes.
-pub(crate) const CLASS: &str = "local";
+/// The default class, and one whose volumes can be filled up: etcd's log takes 64 MiB at once.
+const CLASSES: [Class; 2] = [
+    Class {
+        name: "local",
+        per_node: 12,
+        capacity: "1Gi",
+        limit: None,
+    },
+    Class {
+        name: SMALL,
+        per_node: 2,
+        capacity: "160Mi",
+        limit: Some("160m"),
+    },
+];
+
+/// The class of volumes that can be filled up.
+pub(crate) const SMALL: &str = "local-small";
+
+/// Says on which node a volume lies.
+const NODE: &str = "testbed.binnacle/node";
 
 /// Makes every node's volumes.
 pub(crate) async fn make(layout: &Layout) -> Result<()> {
     let mut objects = Vec::new();
     for node in 1..=NODES {
-        for number in 1..=PER_NODE {
-            let folder = layout.node_folder(node).join("volumes").join(format!("{number:02}"));
-            fs::create_dir_all(&folder)?;
-            open_to_all(&folder)?;
-            objects.push(volume(&Layout::node_name(node), number, &folder));
+        for class in &CLASSES {
+            for number in 1..=class.per_node {
+                objects.push(make_one(layout, node, class, number).await?);
+            }
         }
     }
-    apply(layout, &serde_json::to_string(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?).await
+    apply(
+        layout,
+        &json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string(),
+    )
+    .await
 }
 
-fn volume(node: &str, number: u8, folder: &Path) -> Value {
-    json!({
+async fn make_one(layout: &Layout, node: u8, class: &Class, number: u8) -> Result<Value> {
+    let folder = layout
+        .node_folder(node)
+        .join("volumes")
+        .join(format!("{}-{number:02}", class.name));
+    fs::create_dir_all(&folder)?;
+    open_to_all(&folder)?;
+    if let Some(limit) = class.limit {
+        let anchor = layout
+            .anchor(node)
+            .pid()
+            .context("the node has lost its namespaces")?;
+        let options = format!("size={limit},mode=0777");
+        run_inside(anchor)
+            .args(["mount", "-t", "tmpfs", "-o", &options, "testbed"])
+            .arg(&folder)
+            .run()
+            .await?;
+    }
+    let node_name = Layout::node_name(node);
+    Ok(json!({
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": format!("{node}-volume-{number:02}")},
+        "metadata": {
+            "name": format!("{node_name}-{}-{number:02}", class.name),
+            "labels": {NODE: node.to_string()},
+        },
         "spec": {
-            "capacity": {"storage": "1Gi"},
+            "capacity": {"storage": class.capacity},
             "accessModes": ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": CLASS,
+            "storageClassName": class.name,
             "volumeMode": "Filesystem",
             "local": {"path": folder},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
-                {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [node_name]},
             ]}]}},
         },
-    })
+    }))
 }
 
 /// Users of pods differ and no one else comes here.
 fn open_to_all(folder: &Path) -> Result<()> {
-    Ok(fs::set_permissions(folder, fs::Permissions::from_mode(0o777))?)
+    Ok(fs::set_permissions(
+        folder,
+        fs::Permissions::from_mode(0o777),
+    )?)
 }
 
 /// The recycler as a process of the testbed.
@@ -86,28 +139,34 @@ fn recycler_command(layout: &Layout) -> Result<Vec<String>> {
         .take(3)
         .map(|folder| folder.join("testbed"))
         .find(|program| program.is_file())
-        .context("the program `testbed` is not beside this one; build it with `cargo build -p tests`")?;
+        .context(
+            "the program `testbed` is not beside this one; build it with `cargo build -p tests`",
+        )?;
     // A copy stays what it is when cargo builds again.
     let copy = layout.state().join("volume-recycler");
     let _ = fs::remove_file(&copy);
     fs::copy(&program, &copy).with_context(|| format!("{} cannot be copied", program.display()))?;
-    Ok(vec![
-        copy.display().to_string(),
-        "recycle-volumes".to_owned(),
-        "--kubeconfig".to_owned(),
-        layout.kubeconfig().display().to_string(),
-    ])
+    let command = [
+        &copy.display().to_string(),
+        "recycle-volumes",
+        "--name",
+        layout.name(),
+    ];
+    Ok(command.map(str::to_owned).to_vec())
 }
 
-/// Watches the volumes for ever and makes each Released one empty and Available again.
-pub async fn recycle(kubeconfig: &Path) -> Result<()> {
-    let volumes: Api<PersistentVolume> = Api::all(connect(kubeconfig).await?);
-    let changes = watcher(volumes.clone(), watcher::Config::default()).default_backoff().applied_objects();
+/// Watches the volumes of a testbed for ever and makes each Released one empty and Available again.
+pub async fn recycle(name: &str) -> Result<()> {
+    let layout = Layout::new(name)?;
+    let volumes: Api<PersistentVolume> = Api::all(connect(&layout.kubeconfig()).await?);
+    let changes = watcher(volumes.clone(), watcher::Config::default())
+        .default_backoff()
+        .applied_objects();
     pin_mut!(changes);
     loop {
         match changes.try_next().await {
             Ok(Some(volume)) => {
-                if let Err(error) = recycle_one(&volumes, &volume).await {
+                if let Err(error) = recycle_one(&layout, &volumes, &volume).await {
                     eprintln!("{} stays Released: {error:#}", volume.name_any());
                 }
             }
@@ -117,16 +176,22 @@ pub async fn recycle(kubeconfig: &Path) -> Result<()> {
     }
 }
 
-async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume) -> Result<()> {
+async fn recycle_one(
+    layout: &Layout,
+    volumes: &Api<PersistentVolume>,
+    volume: &PersistentVolume,
+) -> Result<()> {
     if !is_released(volume) {
         return Ok(());
     }
     // The change may be old, and the volume someone else's by now. Released it stays until we free it.
     let volume = volumes.get(&volume.name_any()).await?;
-    let Some(folder) = folder(&volume) else { return Ok(()) };
     if !is_released(&volume) {
         return Ok(());
     }
+    let Some(folder) = folder(layout, &volume)? else {
+        return Ok(());
+    };
     empty(&folder)?;
     open_to_all(&folder)?;
     // The version makes sure that this is still the claim whose end was seen.
@@ -134,7 +199,14 @@ async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume)
         "metadata": {"resourceVersion": volume.metadata.resource_version},
         "spec": {"claimRef": null},
     });
-    match volumes.patch(&volume.name_any(), &PatchParams::default(), &Patch::Merge(&freed)).await {
+    match volumes
+        .patch(
+            &volume.name_any(),
+            &PatchParams::default(),
+            &Patch::Merge(&freed),
+        )
+        .await
+    {
         // Somebody changed it since; the watch brings that change too.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         Err(error) => Err(error.into()),
@@ -146,26 +218,52 @@ async fn recycle_one(volumes: &Api<PersistentVolume>, volume: &PersistentVolume)
 }
 
 fn is_released(volume: &PersistentVolume) -> bool {
-    let claimed = volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some());
-    let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
+    let claimed = volume
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.claim_ref.is_some());
+    let phase = volume
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
     claimed && phase == Some("Released")
 }
 
-/// The folder of a volume of ours.
-fn folder(volume: &PersistentVolume) -> Option<PathBuf> {
-    let spec = volume.spec.as_ref()?;
-    (spec.storage_class_name.as_deref() == Some(CLASS)).then_some(())?;
-    Some(PathBuf::from(&spec.local.as_ref()?.path))
+/// The folder of a volume of ours, as its node sees it: what is mounted there is mounted only there.
+fn folder(layout: &Layout, volume: &PersistentVolume) -> Result<Option<PathBuf>> {
+    let Some(node) = volume.labels().get(NODE) else {
+        return Ok(None);
+    };
+    let local = volume.spec.as_ref().and_then(|spec| spec.local.as_ref());
+    let Some(local) = local else { return Ok(None) };
+    let anchor = layout
+        .anchor(node.parse()?)
+        .pid()
+        .with_context(|| format!("node {node} has lost its namespaces"))?;
+    Ok(Some(PathBuf::from(format!(
+        "/proc/{anchor}/root{}",
+        local.path
+    ))))
 }
 
 /// The folder on this machine that holds what the claim's pod writes.
-pub(crate) async fn folder_of_claim(client: &Client, namespace: &str, claim: &str) -> Result<PathBuf> {
+pub(crate) async fn folder_of_claim(
+    layout: &Layout,
+    client: &Client,
+    namespace: &str,
+    claim: &str,
+) -> Result<PathBuf> {
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
-    let volume = claims.get(claim).await?.spec.and_then(|spec| spec.volume_name);
-    let volume = volume.with_context(|| format!("claim {namespace}/{claim} is bound to no volume"))?;
+    let volume = claims
+        .get(claim)
+        .await?
+        .spec
+        .and_then(|spec| spec.volume_name);
+    let volume =
+        volume.with_context(|| format!("claim {namespace}/{claim} is bound to no volume"))?;
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
-    let found = volumes.get(&volume).await?;
-    folder(&found).with_context(|| format!("{volume} is no volume of the testbed"))
+    let found = folder(layout, &volumes.get(&volume).await?)?;
+    found.with_context(|| format!("{volume} is no volume of the testbed"))
 }
 
 /// Removes everything in a folder, but not the folder.
@@ -177,10 +275,25 @@ pub(crate) fn empty(folder: &Path) -> Result<()> {
         } else {
             fs::remove_file(entry.path())
         };
-        match removed {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
+        if let Err(error) = removed
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(error.into());
         }
     }
     Ok(())
+}
+
+/// Writes zeros into a folder until its file system is full.
+pub(crate) fn fill(folder: &Path) -> Result<()> {
+    use std::io::Write;
+    let mut file = fs::File::create(folder.join("filler"))?;
+    let zeros = vec![0_u8; 1 << 16];
+    loop {
+        match file.write_all(&zeros) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }

@@ -14,11 +14,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Looks until `look` answers, at most for `within`.
 ///
 /// An error of `look` means "not yet" and is what the last-seen part of the final message says.
-pub async fn until<T, Look, Seen>(
-    what: impl Display,
-    within: Duration,
-    mut look: Look,
-) -> Result<T>
+pub async fn until<T, Look, Seen>(what: impl Display, within: Duration, mut look: Look) -> Result<T>
 where
     Look: FnMut() -> Seen,
     Seen: Future<Output = Result<T>>,
@@ -31,7 +27,9 @@ where
             Err(_) => "the last look itself did not come back".to_owned(),
         };
         if Instant::now() + BETWEEN_LOOKS >= deadline {
-            return Err(anyhow!("{what} did not happen within {within:?}; last seen: {seen}"));
+            return Err(anyhow!(
+                "{what} did not happen within {within:?}; last seen: {seen}"
+            ));
         }
         sleep(BETWEEN_LOOKS).await;
     }

@@ -12,12 +12,28 @@ use crate::testbed::layout::{Block, Layout};
 /// Writes all of them.
 pub(super) fn write(layout: &Layout, block: Block, number: u8, cni_plugins: &str) -> Result<()> {
     let folder = layout.node_folder(number);
-    for part in ["cni", "kubelet", "pod-logs", "volumes", "certificates", "registries"] {
+    for part in [
+        "cni",
+        "kubelet",
+        "pod-logs",
+        "volumes",
+        "certificates",
+        "registries",
+    ] {
         fs::create_dir_all(folder.join(part))?;
     }
-    fs::write(folder.join("containerd.toml"), containerd(&folder, cni_plugins))?;
-    fs::write(folder.join("cni/10-pods.conflist"), serde_json::to_vec_pretty(&pod_network(&folder, block, number))?)?;
-    fs::write(folder.join("kubelet.yaml"), serde_json::to_vec_pretty(&kubelet(layout, block, number))?)?;
+    fs::write(
+        folder.join("containerd.toml"),
+        containerd(&folder, cni_plugins),
+    )?;
+    fs::write(
+        folder.join("cni/10-pods.conflist"),
+        serde_json::to_vec_pretty(&pod_network(&folder, block, number))?,
+    )?;
+    fs::write(
+        folder.join("kubelet.yaml"),
+        serde_json::to_vec_pretty(&kubelet(layout, block, number))?,
+    )?;
     // Pods search cluster names only; this machine's own name servers are not theirs.
     fs::write(folder.join("resolv.conf"), "")?;
     Ok(())
@@ -91,7 +107,11 @@ fn pod_network(folder: &Path, block: Block, number: u8) -> Value {
 }
 
 fn kubelet(layout: &Layout, block: Block, number: u8) -> Value {
-    let (folder, pki, name) = (layout.node_folder(number), layout.pki(), Layout::node_name(number));
+    let (folder, pki, name) = (
+        layout.node_folder(number),
+        layout.pki(),
+        Layout::node_name(number),
+    );
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

@@ -23,7 +23,12 @@ pub(super) async fn ensure(tool: &Tool, progress: &Progress) -> Result<PathBuf> 
         bail!("{} has no parent", folder.display());
     };
     fs::create_dir_all(parent)?;
-    let _lock = lock(parent.join(format!(".{}.lock", tool.title())), tool, progress).await?;
+    let _lock = lock(
+        parent.join(format!(".{}.lock", tool.title())),
+        tool,
+        progress,
+    )
+    .await?;
     if folder.is_dir() {
         return Ok(folder);
     }
@@ -34,7 +39,9 @@ pub(super) async fn ensure(tool: &Tool, progress: &Progress) -> Result<PathBuf> 
     fs::create_dir(&aside)?;
     match &tool.source {
         Source::Pinned { folder, stamp } => pinned(tool, folder, stamp, &aside, progress).await?,
-        Source::Copied { module, version } => copied(tool, module, version, &aside, progress).await?,
+        Source::Copied { module, version } => {
+            copied(tool, module, version, &aside, progress).await?
+        }
         Source::C { file } => c(tool, file, &aside).await?,
     }
     fs::rename(&aside, &folder)?;
@@ -46,18 +53,43 @@ async fn lock(file: PathBuf, tool: &Tool, progress: &Progress) -> Result<File> {
     match file.try_lock() {
         Ok(()) => return Ok(file),
         Err(TryLockError::WouldBlock) => {
-            progress.say(&format!("another process builds {}; waiting for it", tool.title()));
+            progress.say(&format!(
+                "another process builds {}; waiting for it",
+                tool.title()
+            ));
         }
         Err(TryLockError::Error(error)) => return Err(error.into()),
     }
-    tokio::task::spawn_blocking(move || file.lock().map(|()| file)).await?.context("the lock is broken")
+    tokio::task::spawn_blocking(move || file.lock().map(|()| file))
+        .await?
+        .context("the lock is broken")
 }
 
-async fn pinned(tool: &Tool, folder: &str, stamp: &str, to: &Path, progress: &Progress) -> Result<()> {
-    go_build(tool, &Path::new(SOURCES).join(folder), "-mod=readonly", stamp, to, progress).await
+async fn pinned(
+    tool: &Tool,
+    folder: &str,
+    stamp: &str,
+    to: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    go_build(
+        tool,
+        &Path::new(SOURCES).join(folder),
+        "-mod=readonly",
+        stamp,
+        to,
+        progress,
+    )
+    .await
 }
 
-async fn copied(tool: &Tool, module: &str, version: &str, to: &Path, progress: &Progress) -> Result<()> {
+async fn copied(
+    tool: &Tool,
+    module: &str,
+    version: &str,
+    to: &Path,
+    progress: &Progress,
+) -> Result<()> {
     let downloaded = go()?
         .folder(Path::new("/"))
         .args(["mod", "download", "-json"])
@@ -65,9 +97,16 @@ async fn copied(tool: &Tool, module: &str, version: &str, to: &Path, progress: &
         .run()
         .await?;
     let downloaded: serde_json::Value = serde_json::from_str(&downloaded)?;
-    let sources = downloaded["Dir"].as_str().context("the module proxy named no folder")?;
+    let sources = downloaded["Dir"]
+        .as_str()
+        .context("the module proxy named no folder")?;
     let copy = to.join("sources");
-    Command::new("cp").args(["-r", "--no-preserve=mode"]).arg(sources).arg(&copy).run().await?;
+    Command::new("cp")
+        .args(["-r", "--no-preserve=mode"])
+        .arg(sources)
+        .arg(&copy)
+        .run()
+        .await?;
     go_build(tool, &copy, "-mod=mod", "", to, progress).await?;
     fs::remove_dir_all(copy)?;
     Ok(())
@@ -83,7 +122,11 @@ async fn go_build(
 ) -> Result<()> {
     let all = tool.programs.len();
     for (done, program) in tool.programs.iter().enumerate() {
-        let part = format!("building {} of {} (once; minutes when cold)", program.name, tool.title());
+        let part = format!(
+            "building {} of {} (once; minutes when cold)",
+            program.name,
+            tool.title()
+        );
         progress.part(done + 1, all, &part);
         let begun = Instant::now();
         go()?
@@ -97,14 +140,19 @@ async fn go_build(
             .run()
             .await?;
         let took = begun.elapsed().as_secs_f32();
-        progress.part(done + 1, all, &format!("built {} in {took:.0} s", program.name));
+        progress.part(
+            done + 1,
+            all,
+            &format!("built {} in {took:.0} s", program.name),
+        );
     }
     Ok(())
 }
 
 async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
     let compiler = find_program("cc").or_else(|| find_program("gcc"));
-    let compiler = compiler.context("no C compiler is on PATH; install gcc and the C library's headers")?;
+    let compiler =
+        compiler.context("no C compiler is on PATH; install gcc and the C library's headers")?;
     for program in tool.programs {
         Command::new(&compiler)
             .args(["-Os", "-static", "-s", "-o"])
@@ -117,6 +165,7 @@ async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
 }
 
 fn go() -> Result<Command> {
-    let go = find_program("go").context("Go 1.26 or later is not on PATH; the testbed builds Kubernetes with it")?;
+    let go = find_program("go")
+        .context("Go 1.26 or later is not on PATH; the testbed builds Kubernetes with it")?;
     Ok(Command::new(go).env("GOFLAGS", "").env("GOWORK", "off"))
 }
