@@ -84,7 +84,7 @@ impl Verb {
     fn execute(self) -> anyhow::Result<u8> {
         match self {
             Self::Run(args) => {
-                let runtime = tokio::runtime::Runtime::new().context("the runtime cannot be started")?;
+                let runtime = run::runtime().context("the runtime cannot be started")?;
                 runtime.block_on(run::run(*args)).map(|()| AS_EXPECTED)
             }
             Self::Replay(args) => replay::run(&args).map(|verdict| match verdict {

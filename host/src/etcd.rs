@@ -23,6 +23,9 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a membership change may take: a little more than etcd itself gives it.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(8);
 
+/// etcd's own check of a membership change, made before anything happens, though with the code of a lost connection.
+const UNHEALTHY: &str = "etcdserver: unhealthy cluster";
+
 /// Why an etcd member gave no answer, or what it answered instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -40,7 +43,7 @@ pub enum Error {
     },
     /// The member answered with an error, or the connection failed.
     #[error("{}", words(.0))]
-    Call(#[source] Box<tonic::Status>),
+    Call(Box<tonic::Status>),
     /// The client library refused to make the call.
     #[error("the call could not be made")]
     Client(#[source] Box<etcd_client::Error>),
@@ -54,6 +57,7 @@ impl Error {
     #[must_use]
     pub fn is_answer(&self) -> bool {
         match self {
+            Self::Call(status) if status.message().starts_with(UNHEALTHY) => true,
             Self::Call(status) => match status.code() {
                 tonic::Code::FailedPrecondition
                 | tonic::Code::InvalidArgument
@@ -290,5 +294,39 @@ impl Connections {
         self.by_pod_uid
             .insert(pod_uid.to_owned(), (address.to_owned(), connection.clone()));
         Ok(connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etcds_own_refusals_are_answers_and_a_broken_connection_is_not() {
+        let call = |status| Error::Call(Box::new(status));
+        assert!(call(tonic::Status::unavailable("etcdserver: unhealthy cluster")).is_answer());
+        let lags = "etcdserver: can only promote a learner member which is in sync with leader";
+        assert!(call(tonic::Status::failed_precondition(lags)).is_answer());
+        assert!(!call(tonic::Status::unavailable("etcdserver: request timed out")).is_answer());
+        assert!(
+            !Error::Silent {
+                within: QUESTION_TIMEOUT
+            }
+            .is_answer()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_member_that_does_not_listen_says_so_in_few_words() {
+        let connection = Connection::open("127.255.255.254")
+            .await
+            .expect("an address");
+        let error = connection.status().await.expect_err("nobody listens there");
+        assert!(!error.is_answer());
+        let words = Chain(&error).to_string();
+        assert!(
+            words.contains("Connection refused") && words.len() < 100,
+            "{words}"
+        );
     }
 }

@@ -20,7 +20,6 @@ use std::time::Instant;
 
 use contract::{Action, Effect, ForeignObject, Objects, OutcomeKind, PastOutcome, Resource};
 use kube::Client;
-use kube::runtime::events::Recorder as Events;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -34,8 +33,8 @@ use crate::observe::{Memory, WrittenObject};
 pub struct Executor {
     /// Calls the API server.
     pub client: Client,
-    /// Writes events.
-    pub events: Events,
+    /// This instance's name, for events.
+    pub instance: String,
     /// Whether this instance may act.
     pub leadership: Leadership,
     /// Counts effects.
@@ -137,7 +136,7 @@ impl Executor {
         lost: &mut bool,
     ) -> (OutcomeKind, String) {
         let effect = action.effect.name();
-        let target = action.effect.target();
+        let subject = action.effect.target();
         if self.stop.is_cancelled() {
             return (OutcomeKind::Skipped, "the operator is stopping".to_owned());
         }
@@ -145,16 +144,16 @@ impl Executor {
         let read = fresh::read(self, pass, action, &mut memory.connections).await;
         if let Err(refusal) = envelope::check(action, &read.fresh) {
             note_foreign(pass, action, &read, memory);
-            info!(effect, target, refusal = %refusal, "Precondition does not hold; nothing was done");
+            info!(effect, subject, refusal = %refusal, "Precondition does not hold; nothing was done");
             return (OutcomeKind::Refused, refusal.to_string());
         }
         match self.perform(pass, action, &read, memory).await {
             Ok(()) => {
-                info!(effect, target, took = ?began.elapsed(), "Done");
+                info!(effect, subject, took = ?began.elapsed(), "Done");
                 (OutcomeKind::Done, String::new())
             }
             Err(error) => {
-                warn!(effect, target, error = %Chain(&error), "Not done");
+                warn!(effect, subject, error = %Chain(&error), "Not done");
                 let kind = match &error {
                     Error::Conflict { .. } => {
                         let again = fresh::read(self, pass, action, &mut memory.connections).await;

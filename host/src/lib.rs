@@ -3,9 +3,27 @@
 //! Decides nothing about etcd; the module is reached through its bytes alone.
 
 pub mod args;
+pub mod backoff;
+pub mod error;
+pub mod etcd;
+pub mod events;
+pub mod execute;
 pub mod explain;
+pub mod http;
 pub mod inspect;
+pub mod key;
+pub mod lease;
+pub mod metrics;
 pub mod module;
+pub mod observe;
 pub mod output;
+pub mod pass;
+pub mod queue;
 pub mod recorder;
+pub mod refused;
 pub mod replay;
+pub mod run;
+pub mod telemetry;
+
+/// The version of this host, as modules and recordings know it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -13,9 +13,9 @@ use contract::{Millis, names};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::runtime::events::{Recorder as Events, Reporter};
 use kube::{Api, Client};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,10 @@ use crate::queue::{Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
 use crate::telemetry::{self, LogFormat};
 
+/// Threads that wait for answers.
+const WORKERS: usize = 2;
+/// Threads that modules may block at the same time.
+const DECIDERS: usize = 4;
 /// How long a pass that runs at the time of a stop may take to end its effect in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long connecting to the API server may take.
@@ -111,6 +115,18 @@ pub struct RunArgs {
         default_value = "info,kube=warn"
     )]
     pub log: String,
+}
+
+/// The runtime of the operator: few threads, because it waits far more than it computes, and each costs memory.
+///
+/// # Errors
+/// The system gives no threads.
+pub fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(DECIDERS)
+        .enable_all()
+        .build()
 }
 
 /// Runs the operator until SIGTERM or SIGINT: the effect in flight ends, recordings are written, the lease is released.
@@ -208,15 +224,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .instrument(info_span!("lease"))
     });
 
-    let reporter = Reporter {
-        controller: names::FIELD_MANAGER.to_owned(),
-        instance: Some(identity),
-    };
     let passes = Arc::new(Passes {
         world: Arc::clone(&world),
         executor: Executor {
-            events: Events::new(client.clone(), reporter),
             client,
+            instance: identity,
             leadership: leadership.clone(),
             metrics: metrics.clone(),
             stop: stop.clone(),

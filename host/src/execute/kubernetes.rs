@@ -13,7 +13,6 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{DynamicObject, NamespaceResourceScope, ObjectMeta, TypeMeta};
-use kube::runtime::events;
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +20,7 @@ use serde_json::json;
 
 use super::{Error, Executor, Pass};
 use crate::error::Chain;
+use crate::events::{self, Saying};
 use crate::observe::{self, WrittenObject};
 use crate::refused;
 
@@ -80,25 +80,14 @@ pub(super) async fn publish(
     reason: &str,
     note: &str,
 ) -> Result<(), Error> {
-    let event = events::Event {
-        type_: match kind {
-            EventType::Normal => events::EventType::Normal,
-            EventType::Warning => events::EventType::Warning,
-        },
-        reason: reason.to_owned(),
-        note: Some(note.to_owned()),
-        action: reason.to_owned(),
-        secondary: None,
-    };
-    let regarding = core::ObjectReference {
-        api_version: Some(pass.resource.api_version.clone()),
-        kind: Some(pass.resource.kind.clone()),
-        name: Some(pass.key.name.clone()),
-        namespace: Some(pass.key.namespace.clone()),
-        uid: Some(pass.resource.uid.clone()),
-        ..core::ObjectReference::default()
-    };
-    within(executor.events.publish(&event, &regarding)).await
+    let saying = Saying { kind, reason, note };
+    within(events::publish(
+        &executor.client,
+        &executor.instance,
+        pass.resource,
+        saying,
+    ))
+    .await
 }
 
 /// Creates or applies a child.

@@ -7,16 +7,17 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use contract::{
-    Child, EtcdClusterStatus, EventType, Millis, ObjectKind, ObjectPrecondition, Observed, Preconditions,
+    Child, EtcdClusterStatus, EventType, Millis, ObjectKind, ObjectPrecondition, Observed,
+    Preconditions,
 };
-use kube::runtime::events::Reporter;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::recorder::{Header, Limits, Recorder};
 
 const CLUSTER: &str = "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv";
-const STATUS: &str = "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv/status";
+const STATUS: &str =
+    "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv/status";
 const SERVICES: &str = "/api/v1/namespaces/infra/services";
 const CLAIMS: &str = "/api/v1/namespaces/infra/persistentvolumeclaims";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/infra/events";
@@ -30,28 +31,40 @@ struct ApiServer {
 
 impl ApiServer {
     fn answering(mut self, method: &str, path: &str, code: u16, body: Value) -> Self {
-        self.answers.insert(format!("{method} {path}"), (code, body));
+        self.answers
+            .insert(format!("{method} {path}"), (code, body));
         self
     }
 
     fn respond(&self, method: &Method, uri: &Uri) -> Response {
         let asked = format!("{method} {}", uri.path());
         if method != Method::GET {
-            self.changes.lock().expect("no test panics while it holds it").push(asked.clone());
+            self.changes
+                .lock()
+                .expect("no test panics while it holds it")
+                .push(asked.clone());
         }
         let absent = || (404, status(404, "NotFound", "not found"));
         let (code, body) = self.answers.get(&asked).cloned().unwrap_or_else(absent);
-        (StatusCode::from_u16(code).expect("a valid code"), axum::Json(body)).into_response()
+        (
+            StatusCode::from_u16(code).expect("a valid code"),
+            axum::Json(body),
+        )
+            .into_response()
     }
 
     fn client(&self) -> Client {
         let server = self.clone();
-        let router = Router::new().fallback(async move |method: Method, uri: Uri| server.respond(&method, &uri));
+        let router = Router::new()
+            .fallback(async move |method: Method, uri: Uri| server.respond(&method, &uri));
         Client::new(router, "infra")
     }
 
     fn changes(&self) -> Vec<String> {
-        self.changes.lock().expect("no test panics while it holds it").clone()
+        self.changes
+            .lock()
+            .expect("no test panics while it holds it")
+            .clone()
     }
 }
 
@@ -83,17 +96,30 @@ fn api_server() -> ApiServer {
     ApiServer::default()
         .answering("GET", CLUSTER, 200, cluster())
         .answering("PUT", STATUS, 200, cluster())
-        .answering("POST", EVENTS, 201, json!({"metadata": {"name": "e", "namespace": "infra"}, "eventTime": null}))
+        .answering(
+            "POST",
+            EVENTS,
+            201,
+            json!({"metadata": {"name": "e", "namespace": "infra"}, "eventTime": null}),
+        )
 }
 
 fn pre() -> Preconditions {
-    Preconditions { resource_uid: "r1".to_owned(), ..Preconditions::default() }
+    Preconditions {
+        resource_uid: "r1".to_owned(),
+        ..Preconditions::default()
+    }
 }
 
 fn update_status() -> Action {
     Action {
-        effect: Effect::UpdateStatus { status: Box::new(EtcdClusterStatus::default()) },
-        pre: Preconditions { resource_version: Some("5".to_owned()), ..pre() },
+        effect: Effect::UpdateStatus {
+            status: Box::new(EtcdClusterStatus::default()),
+        },
+        pre: Preconditions {
+            resource_version: Some("5".to_owned()),
+            ..pre()
+        },
     }
 }
 
@@ -107,28 +133,49 @@ fn event() -> Action {
 }
 
 fn delete_service() -> Action {
-    let object = ObjectPrecondition::Present { uid: "s1".to_owned() };
+    let object = ObjectPrecondition::Present {
+        uid: "s1".to_owned(),
+    };
     Action {
-        effect: Effect::Delete { kind: ObjectKind::Service, name: "kv-client".to_owned(), grace_seconds: None },
-        pre: Preconditions { object: Some(object), ..pre() },
+        effect: Effect::Delete {
+            kind: ObjectKind::Service,
+            name: "kv-client".to_owned(),
+            grace_seconds: None,
+        },
+        pre: Preconditions {
+            object: Some(object),
+            ..pre()
+        },
     }
 }
 
 fn apply(child: Value, wrap: fn(Value) -> Child) -> Action {
     Action {
-        effect: Effect::Apply { object: Box::new(wrap(child)) },
-        pre: Preconditions { object: Some(ObjectPrecondition::Absent), ..pre() },
+        effect: Effect::Apply {
+            object: Box::new(wrap(child)),
+        },
+        pre: Preconditions {
+            object: Some(ObjectPrecondition::Absent),
+            ..pre()
+        },
     }
 }
 
 fn apply_service() -> Action {
     let wrap = |value| Child::Service(serde_json::from_value(value).expect("a Service"));
-    apply(json!({"metadata": {"name": "kv-client", "namespace": "infra"}}), wrap)
+    apply(
+        json!({"metadata": {"name": "kv-client", "namespace": "infra"}}),
+        wrap,
+    )
 }
 
 fn apply_claim() -> Action {
-    let wrap = |value| Child::PersistentVolumeClaim(serde_json::from_value(value).expect("a claim"));
-    apply(json!({"metadata": {"name": "kv-0000", "namespace": "infra"}}), wrap)
+    let wrap =
+        |value| Child::PersistentVolumeClaim(serde_json::from_value(value).expect("a claim"));
+    apply(
+        json!({"metadata": {"name": "kv-0000", "namespace": "infra"}}),
+        wrap,
+    )
 }
 
 fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::TempDir) {
@@ -142,7 +189,7 @@ fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::
     };
     let executor = Executor {
         client: server.client(),
-        events: Events::new(server.client(), Reporter { controller: "binnacle".to_owned(), instance: None }),
+        instance: "test".to_owned(),
         leadership,
         metrics: Metrics::new(("sha256:0", "0.1.0"), scraped),
         stop: CancellationToken::new(),
@@ -150,9 +197,17 @@ fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::
     (executor, directory)
 }
 
-async fn execute(executor: &Executor, actions: &[Action], memory: &mut Memory) -> Vec<(OutcomeKind, String)> {
-    let key = ClusterKey { namespace: "infra".to_owned(), name: "kv".to_owned() };
-    let resource: kube::core::DynamicObject = serde_json::from_value(cluster()).expect("a resource");
+async fn execute(
+    executor: &Executor,
+    actions: &[Action],
+    memory: &mut Memory,
+) -> Vec<(OutcomeKind, String)> {
+    let key = ClusterKey {
+        namespace: "infra".to_owned(),
+        name: "kv".to_owned(),
+    };
+    let resource: kube::core::DynamicObject =
+        serde_json::from_value(cluster()).expect("a resource");
     let resource = crate::observe::project::resource(resource);
     let none = || "not read".to_owned();
     let objects = Objects {
@@ -162,9 +217,18 @@ async fn execute(executor: &Executor, actions: &[Action], memory: &mut Memory) -
         disruption_budgets: Observed::Unknown(none()),
         foreign: Vec::new(),
     };
-    let pass = Pass { key: &key, resource: &resource, objects: &objects, module: "sha256:0" };
+    let pass = Pass {
+        key: &key,
+        resource: &resource,
+        objects: &objects,
+        module: "sha256:0",
+    };
     let executed = executor.execute(&pass, actions, memory).await;
-    executed.outcomes.into_iter().map(|outcome| (outcome.outcome, outcome.message)).collect()
+    executed
+        .outcomes
+        .into_iter()
+        .map(|outcome| (outcome.outcome, outcome.message))
+        .collect()
 }
 
 /// Executes as the leader; answers with the outcomes.
@@ -177,11 +241,25 @@ async fn check(server: &ApiServer, actions: &[Action]) -> Vec<OutcomeKind> {
 #[tokio::test]
 async fn actions_happen_in_their_order() {
     let server = api_server()
-        .answering("GET", &format!("{SERVICES}/kv-client"), 200, service(Some("r1")))
-        .answering("DELETE", &format!("{SERVICES}/kv-client"), 200, status(200, "", ""));
+        .answering(
+            "GET",
+            &format!("{SERVICES}/kv-client"),
+            200,
+            service(Some("r1")),
+        )
+        .answering(
+            "DELETE",
+            &format!("{SERVICES}/kv-client"),
+            200,
+            status(200, "", ""),
+        );
     let outcomes = check(&server, &[update_status(), delete_service(), event()]).await;
     assert_eq!(outcomes, [OutcomeKind::Done; 3]);
-    let wanted = [format!("PUT {STATUS}"), format!("DELETE {SERVICES}/kv-client"), format!("POST {EVENTS}")];
+    let wanted = [
+        format!("PUT {STATUS}"),
+        format!("DELETE {SERVICES}/kv-client"),
+        format!("POST {EVENTS}"),
+    ];
     assert_eq!(server.changes(), wanted);
 }
 
@@ -190,7 +268,14 @@ async fn nothing_happens_after_the_first_refusal() {
     let moved = json!({"metadata": {"name": "kv", "namespace": "infra", "uid": "r1", "resourceVersion": "6"}});
     let server = api_server().answering("GET", CLUSTER, 200, moved);
     let outcomes = check(&server, &[event(), update_status(), event()]).await;
-    assert_eq!(outcomes, [OutcomeKind::Done, OutcomeKind::Refused, OutcomeKind::Skipped]);
+    assert_eq!(
+        outcomes,
+        [
+            OutcomeKind::Done,
+            OutcomeKind::Refused,
+            OutcomeKind::Skipped
+        ]
+    );
     assert_eq!(server.changes(), [format!("POST {EVENTS}")]);
 }
 
@@ -224,13 +309,17 @@ async fn a_host_that_stops_begins_no_effect() {
 async fn a_resource_that_was_made_anew_is_not_touched() {
     let other = json!({"metadata": {"name": "kv", "namespace": "infra", "uid": "r2", "resourceVersion": "5"}});
     let server = api_server().answering("GET", CLUSTER, 200, other);
-    assert_eq!(check(&server, &[update_status()]).await, [OutcomeKind::Refused]);
+    assert_eq!(
+        check(&server, &[update_status()]).await,
+        [OutcomeKind::Refused]
+    );
     assert!(server.changes().is_empty());
 }
 
 #[tokio::test]
 async fn an_object_of_somebody_else_is_left_alone_and_remembered() {
-    let server = api_server().answering("GET", &format!("{SERVICES}/kv-client"), 200, service(None));
+    let server =
+        api_server().answering("GET", &format!("{SERVICES}/kv-client"), 200, service(None));
     let (executor, _directory) = executor(&server, Leadership::alone());
     let mut memory = Memory::default();
     let outcomes = execute(&executor, &[apply_service()], &mut memory).await;
@@ -243,7 +332,12 @@ async fn an_object_of_somebody_else_is_left_alone_and_remembered() {
 
 #[tokio::test]
 async fn a_claim_is_created_and_never_overwrites_one_that_came_in_between() {
-    let server = api_server().answering("POST", CLAIMS, 409, status(409, "AlreadyExists", "it exists"));
+    let server = api_server().answering(
+        "POST",
+        CLAIMS,
+        409,
+        status(409, "AlreadyExists", "it exists"),
+    );
     let outcomes = check(&server, &[apply_claim()]).await;
     assert_eq!(outcomes, [OutcomeKind::Refused]);
     assert_eq!(server.changes(), [format!("POST {CLAIMS}")]);
@@ -256,7 +350,11 @@ async fn a_lost_answer_makes_the_next_snapshot_live() {
     let mut memory = Memory::default();
     let outcomes = execute(&executor, &[update_status()], &mut memory).await;
     assert_eq!(outcomes[0].0, OutcomeKind::Failed);
-    assert!(outcomes[0].1.contains("may or may not"), "{}", outcomes[0].1);
+    assert!(
+        outcomes[0].1.contains("may or may not"),
+        "{}",
+        outcomes[0].1
+    );
     assert!(!memory.written.can_be_awaited());
 }
 
@@ -267,12 +365,21 @@ async fn a_write_is_awaited_in_the_caches() {
     let mut memory = Memory::default();
     execute(&executor, &[update_status()], &mut memory).await;
     let world = crate::observe::World::new(&[crate::observe::shelf::Scope::All]);
-    let key = ClusterKey { namespace: "infra".to_owned(), name: "kv".to_owned() };
-    let mut stored = serde_json::from_value::<kube::core::DynamicObject>(cluster()).expect("a resource");
+    let key = ClusterKey {
+        namespace: "infra".to_owned(),
+        name: "kv".to_owned(),
+    };
+    let mut stored =
+        serde_json::from_value::<kube::core::DynamicObject>(cluster()).expect("a resource");
     stored.metadata.resource_version = Some("4".to_owned());
-    world.resources.put(key.clone(), crate::observe::project::resource(stored.clone()));
+    world.resources.put(
+        key.clone(),
+        crate::observe::project::resource(stored.clone()),
+    );
     assert!(!memory.written.is_shown(&world, &key));
     stored.metadata.resource_version = Some("5".to_owned());
-    world.resources.put(key.clone(), crate::observe::project::resource(stored));
+    world
+        .resources
+        .put(key.clone(), crate::observe::project::resource(stored));
     assert!(memory.written.is_shown(&world, &key));
 }
