@@ -1,1 +1,24 @@
-//! To come.
+//! A model of Kubernetes and etcd in virtual time, for deciding what a module would do and what would become of it.
+//!
+//! Snapshots go out of it and decisions go in, in the types of the contract. Each decision passes the very
+//! [`envelope`] that the host runs, against reads of the model. Everything follows from a [`Plan`]: the same plan and
+//! the same decisions make the same history. It reads no clock, does no input or output, and judges nothing: a
+//! [`History`] is facts, and whether they are good is for invariants elsewhere.
+//!
+//! # What is not modelled
+//! Disagreement within a partition (all reachable members reach each other), byte sizes, TLS, versions, alarms.
+
+mod etcd;
+mod execute;
+mod fact;
+mod faults;
+mod history;
+mod kubernetes;
+mod observe;
+mod plan;
+mod timers;
+mod world;
+
+pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
+pub use history::simulate;
+pub use plan::{Fault, Mishap, Plan, Planned};

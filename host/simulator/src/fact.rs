@@ -1,0 +1,132 @@
+//! What happened, as far as promises are about it: the material of the invariants.
+//!
+//! States what is so and judges nothing.
+
+use contract::{ClusterId, MemberId, Reason};
+
+/// Something that a promise is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The envelope refused a whole decision.
+    Refused {
+        /// When.
+        at: i64,
+        /// The refusals, in words.
+        why: Vec<String>,
+    },
+    /// The operator changed something.
+    Deed {
+        /// When.
+        at: i64,
+        /// What.
+        deed: Deed,
+        /// The world immediately before.
+        before: Truth,
+        /// Acknowledged writes of which this destroyed the last copy.
+        lost: Vec<u32>,
+    },
+    /// A member was elected.
+    Elected {
+        /// When.
+        at: i64,
+        /// The cluster.
+        cluster: ClusterId,
+        /// Who.
+        leader: String,
+        /// Acknowledged writes that it does not have.
+        missing: Vec<u32>,
+    },
+}
+
+/// An effect of the operator other than status and events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A pod was made that starts as `new` on an empty disk.
+    StartedNew(String),
+    /// `MemberAdd`.
+    Added(String),
+    /// `MemberPromote`.
+    Promoted(MemberId),
+    /// `MemberRemove`.
+    Removed(MemberId),
+    /// `MoveLeader`.
+    Moved(MemberId),
+    /// A pod was deleted.
+    DeletedPod(String),
+    /// A claim was deleted.
+    DeletedClaim(String),
+    /// Another write, by the effect's name.
+    Wrote(&'static str),
+}
+
+/// The world as it is, of which no snapshot knows all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// `spec.size`.
+    pub size: i64,
+    /// `spec.paused`.
+    pub paused: bool,
+    /// `status.clusterId`.
+    pub cluster: Option<ClusterId>,
+    /// A leader has a quorum of followers.
+    pub confirmed: bool,
+    /// Who leads, if somebody does.
+    pub leader: Option<MemberId>,
+    /// The members of the recorded cluster, by the most complete log.
+    pub members: Vec<MemberTruth>,
+    /// Names of pods that are to stay.
+    pub pods: Vec<String>,
+    /// Names of claims.
+    pub claims: Vec<String>,
+    /// Names of Services.
+    pub services: Vec<String>,
+    /// `minAvailable` of the budget.
+    pub budget: Option<String>,
+}
+
+/// One member as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberTruth {
+    /// Its id.
+    pub id: MemberId,
+    /// Its name.
+    pub name: String,
+    /// It has no vote.
+    pub learner: bool,
+    /// It has run.
+    pub started: bool,
+    /// It serves and follows the leader.
+    pub healthy: bool,
+    /// Its data is on a disk that its pod can have.
+    pub intact: bool,
+}
+
+/// How a history ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub at: i64,
+    /// When the last fault was over.
+    pub calm: i64,
+    /// The world.
+    pub truth: Truth,
+    /// It reached the goal and then rested.
+    pub rested: bool,
+    /// Reasons in the last report.
+    pub reasons: Vec<Reason>,
+    /// Passes.
+    pub passes: u32,
+    /// The last passes in words, for a history that found no end.
+    pub last_words: Vec<String>,
+}
+
+/// A history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// What happened.
+    pub facts: Vec<Fact>,
+    /// How it ended.
+    pub end: End,
+    /// Everything in words, if it was asked for.
+    pub words: Vec<String>,
+}

@@ -1,0 +1,216 @@
+//! What goes wrong in the world, and what people do.
+
+use contract::PodPhase;
+
+use crate::kubernetes::{Member, Node};
+use crate::plan::{Fault, Planned};
+use crate::timers::Timer;
+use crate::world::World;
+
+impl World {
+    pub(crate) fn begin_fault(&mut self, index: usize) {
+        let Planned { at: _, lasts, fault } = self.plan.faults[index];
+        self.tell(|_| format!("FAULT {fault}"));
+        if lasts > 0 {
+            self.timers.set(self.now + lasts, Timer::Heal(index));
+        }
+        match fault {
+            Fault::Wipe(which) => self.wipe(which),
+            Fault::Kill(which) => self.kill(which),
+            Fault::Freeze(which) => self.freeze(which, true),
+            Fault::DeletePod(which) => {
+                if let Some(name) = self.chosen(which) {
+                    self.delete_pod(&name, None);
+                }
+            }
+            Fault::DeleteClaim(which) => {
+                if let Some(name) = self.chosen(which) {
+                    self.delete_claim(&name);
+                    self.delete_pod(&name, None);
+                }
+            }
+            Fault::CutNode(which) => self.node_away(which, Node::Cut),
+            Fault::StopNode(which) => self.node_away(which, Node::Down),
+            Fault::LoseNode(which) => self.lose_node(which),
+            Fault::NoImages => self.images = false,
+            Fault::SlowSync => self.slow = true,
+            Fault::NoApi => self.api = false,
+            // The operator looks these up in the plan.
+            Fault::StaleCache | Fault::Restart | Fault::Echo => {}
+            Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
+            Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
+        }
+        self.settle();
+    }
+
+    pub(crate) fn end_fault(&mut self, index: usize) {
+        let fault = self.plan.faults[index].fault;
+        self.tell(|_| format!("OVER  {fault}"));
+        match fault {
+            Fault::Freeze(_) => self.thaw(),
+            Fault::CutNode(which) | Fault::StopNode(which) => self.node_back(which),
+            Fault::NoImages => self.images = true,
+            Fault::SlowSync => self.slow = false,
+            Fault::NoApi => self.api = true,
+            Fault::Pause => self.edit(|spec| spec["paused"] = false.into()),
+            Fault::Wipe(_)
+            | Fault::Kill(_)
+            | Fault::DeletePod(_)
+            | Fault::DeleteClaim(_)
+            | Fault::LoseNode(_)
+            | Fault::StaleCache
+            | Fault::Restart
+            | Fault::Echo
+            | Fault::Resize(_) => {}
+        }
+        self.changed = true;
+        self.settle();
+    }
+
+    /// The name of one of the pods.
+    fn chosen(&self, which: u32) -> Option<String> {
+        let count = self.kube.pods.len();
+        let index = usize::try_from(which).unwrap_or_default().checked_rem(count)?;
+        self.kube.pods.keys().nth(index).cloned()
+    }
+
+    fn wipe(&mut self, which: u32) {
+        let Some(pod) = self.chosen(which).and_then(|name| self.kube.pods.get(&name)) else { return };
+        let (number, disk, runs) = (pod.number, pod.disk, pod.process.is_some());
+        self.tell(|world| format!("      the disk of {} is empty now", world.kube.pods.values().find(|pod| pod.number == number).map_or("", |pod| &pod.api.name)));
+        if let Some(disk) = disk {
+            self.etcd.disks.insert(disk, None);
+        }
+        if runs {
+            self.exited(number, 2, "walpb: crc mismatch");
+        }
+    }
+
+    fn kill(&mut self, which: u32) {
+        let Some(pod) = self.chosen(which).and_then(|name| self.kube.pods.get(&name)) else { return };
+        if pod.process.is_some() {
+            let number = pod.number;
+            self.exited(number, 137, "");
+        }
+    }
+
+    fn freeze(&mut self, which: u32, frozen: bool) {
+        let Some(name) = self.chosen(which) else { return };
+        let process = self.kube.pods.get_mut(&name).and_then(|pod| pod.process.as_mut());
+        if let Some(process) = process {
+            process.frozen = frozen;
+        }
+    }
+
+    fn thaw(&mut self) {
+        let frozen = |pod: &&mut Member| pod.process.is_some_and(|process| process.frozen);
+        let thawed: Vec<u32> = self.kube.pods.values_mut().filter(frozen).map(|pod| pod.number).collect();
+        for number in thawed {
+            self.reached_again(number);
+        }
+    }
+
+    /// A process that went on by itself is reached again, and must hear of the others first.
+    fn reached_again(&mut self, number: u32) {
+        let now = self.now;
+        let Some(pod) = self.kube.pod_numbered(number) else { return };
+        let run = pod.runs;
+        let Some(process) = pod.process.as_mut() else { return };
+        process.frozen = false;
+        if process.serves.is_some() {
+            process.serves = Some(now);
+            process.synced = false;
+            self.after(50, 1_500, Timer::Sync(number, run));
+        }
+    }
+
+    fn node_numbered(&self, which: u32) -> Option<u32> {
+        let index = usize::try_from(which).unwrap_or_default().checked_rem(self.kube.nodes.len())?;
+        self.kube.nodes.keys().nth(index).copied()
+    }
+
+    fn node_away(&mut self, which: u32, state: Node) {
+        let Some(node) = self.node_numbered(which) else { return };
+        if self.kube.nodes.get(&node) != Some(&Node::Up) {
+            return;
+        }
+        self.kube.nodes.insert(node, state);
+        if state == Node::Down {
+            self.stop_processes(node);
+        }
+        self.timers.set(self.now + 40_000, Timer::NodeSilent(node));
+        self.timers.set(self.now + 340_000, Timer::NodeEvicts(node));
+    }
+
+    fn stop_processes(&mut self, node: u32) {
+        for pod in self.kube.pods.values_mut().filter(|pod| pod.node == Some(node)) {
+            if pod.process.take().is_some() {
+                pod.failures = 0;
+            }
+        }
+    }
+
+    /// All nodes that are away at the end of the fault come back: the same index may mean another node by then.
+    fn node_back(&mut self, _which: u32) {
+        let away: Vec<u32> =
+            self.kube.nodes.iter().filter(|(_, state)| **state != Node::Up).map(|(node, _)| *node).collect();
+        for node in away {
+            self.kube.nodes.insert(node, Node::Up);
+            for name in self.names_on(node) {
+                self.pod_back(&name);
+            }
+        }
+    }
+
+    fn pod_back(&mut self, name: &str) {
+        let Some(pod) = self.kube.pods.get_mut(name) else { return };
+        let number = pod.number;
+        if pod.api.deleted.is_some() {
+            self.after(100, 1_500, Timer::Gone(number));
+            return;
+        }
+        match pod.process {
+            Some(process) if !process.frozen => self.reached_again(number),
+            Some(_) => {}
+            None if pod.api.phase == PodPhase::Running => {
+                pod.api.running = false;
+                pod.api.restarts += 1;
+                self.after(300, 2_000, Timer::Start(number));
+            }
+            None => {}
+        }
+    }
+
+    fn lose_node(&mut self, which: u32) {
+        let Some(node) = self.node_numbered(which) else { return };
+        self.kube.nodes.remove(&node);
+        self.stop_processes(node);
+        let disks: Vec<u32> = self
+            .kube
+            .claims
+            .values()
+            .filter(|claim| claim.node == Some(node))
+            .map(|claim| claim.number)
+            .chain(self.kube.pods.values().filter(|pod| pod.node == Some(node) && pod.api.claim.is_none()).map(|pod| pod.number))
+            .collect();
+        for disk in disks {
+            self.etcd.disks.insert(disk, None);
+        }
+        let another = 100 + self.kube.number();
+        self.kube.nodes.insert(another, Node::Up);
+        self.timers.set(self.now + 60_000, Timer::NodeForgotten(node));
+    }
+
+    /// Somebody edits the spec.
+    fn edit(&mut self, change: impl FnOnce(&mut serde_json::Value)) {
+        change(&mut self.kube.resource.spec);
+        self.kube.resource.generation += 1;
+        self.touch();
+    }
+
+    /// The resource has another version.
+    pub(crate) fn touch(&mut self) {
+        self.kube.resource.resource_version = self.kube.number().to_string();
+        self.changed = true;
+    }
+}

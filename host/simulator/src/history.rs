@@ -1,0 +1,210 @@
+//! One history from its first pass to its end.
+//!
+//! Owns the operator's loop: when it looks, what its caches hold, what it remembers between passes. What is decided
+//! comes from the caller.
+
+use contract::{Decision, Objects, PastOutcome, Reason, Resource, Snapshot};
+
+use crate::execute::InFlight;
+use crate::fact::{End, Fact, History, Truth};
+use crate::plan::{Fault, Plan};
+use crate::world::World;
+
+/// How long after the last fault a history may take.
+const PATIENCE: i64 = 2_400_000;
+/// How long a cluster that cannot come back is watched.
+const VIGIL: i64 = 500_000;
+/// Passes without an action at the goal that count as rest.
+const RESTING: u32 = 3;
+/// An operator's restart takes so long.
+const RESTART: i64 = 1_500;
+/// Passes that no history needs.
+const MANY: u32 = 3_000;
+
+/// Lets a history happen. `decide` is the module, `is_goal` says whether the world is as wanted, `is_hopeless`
+/// whether it can never be again; with `tell` the history is also told in words.
+pub fn simulate(
+    plan: &Plan,
+    decide: &mut dyn FnMut(&Snapshot) -> Decision,
+    is_goal: &dyn Fn(&Truth) -> bool,
+    is_hopeless: &dyn Fn(&Truth) -> bool,
+    tell: bool,
+) -> History {
+    let mut world = World::new(plan, tell);
+    let mut operator = Operator::new(&world);
+    let calm = plan.calm_from();
+    let mut rest = 0;
+    let last = loop {
+        operator.wait(&mut world);
+        let Some(pass) = operator.pass(&mut world, decide) else { continue };
+        let now = world.now;
+        if now >= calm {
+            let truth = world.truth();
+            rest = if pass.acted || !is_goal(&truth) { 0 } else { rest + 1 };
+            let given_up = is_hopeless(&truth) && now >= calm + VIGIL;
+            if rest >= RESTING || given_up || now >= calm + PATIENCE || operator.passes >= MANY {
+                break pass;
+            }
+        }
+    };
+    let Pass { acted: _, reasons, words: last_words } = last;
+    let truth = world.truth();
+    let World { facts, words, now, .. } = world;
+    let end =
+        End { at: now, calm, truth, rested: rest >= RESTING, reasons, passes: operator.passes, last_words };
+    History { facts, end, words: words.unwrap_or_default() }
+}
+
+struct Pass {
+    acted: bool,
+    reasons: Vec<Reason>,
+    words: Vec<String>,
+}
+
+struct Operator {
+    next: i64,
+    resource: Resource,
+    objects: Objects,
+    outcomes: Vec<PastOutcome>,
+    previous: Option<Snapshot>,
+    flight: InFlight,
+    passes: u32,
+    /// Passes in a row in which nothing was to be done and nothing had changed.
+    idle: u32,
+    /// Restarts and echoes of the plan that happened already.
+    seen: Vec<usize>,
+}
+
+impl Operator {
+    fn new(world: &World) -> Self {
+        Self {
+            next: 0,
+            resource: world.kube.resource.clone(),
+            objects: world.kube.objects(),
+            outcomes: Vec::new(),
+            previous: None,
+            flight: InFlight::default(),
+            passes: 0,
+            idle: 0,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Lets time pass until the next look is due: at the wished time, or soon after a change.
+    fn wait(&mut self, world: &mut World) {
+        loop {
+            if world.changed && self.next > world.now {
+                self.next = self.next.min(world.now + 30);
+                self.idle = 0;
+            }
+            match world.timers.next_at() {
+                Some(at) if at <= self.next => world.advance(at),
+                Some(_) | None => {
+                    world.advance(self.next);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, world: &mut World, decide: &mut dyn FnMut(&Snapshot) -> Decision) -> Option<Pass> {
+        self.passes += 1;
+        world.changed = false;
+        if self.happens(world, Fault::Restart) {
+            self.restart(world);
+            return None;
+        }
+        if world.api && !is_stale(world) {
+            self.resource.clone_from(&world.kube.resource);
+            self.objects = world.kube.objects();
+        }
+        let snapshot = world.snapshot(&self.resource, &self.objects, &self.outcomes);
+        let echo = if self.happens(world, Fault::Echo) { self.previous.take() } else { None };
+        let decided_on = echo.as_ref().unwrap_or(&snapshot);
+        let decision = decide(decided_on);
+        world.tell(|world| tell_pass(world, decided_on, &decision));
+        let Decision { schema: _, actions, requeue, report } = &decision;
+        let mut acted = !actions.is_empty();
+        if let Err(refusals) = envelope::permit(&decision, decided_on) {
+            let why = refusals.iter().map(ToString::to_string).collect();
+            world.facts.push(Fact::Refused { at: world.now, why });
+            self.outcomes.clear();
+        } else {
+            let execution = world.execute(actions, &mut self.flight);
+            if execution.ended {
+                self.restart(world);
+                return None;
+            }
+            self.outcomes = execution.outcomes;
+        }
+        acted |= !self.outcomes.is_empty();
+        let words = report.findings.iter().map(|finding| format!("{}: {}", finding.reason, finding.message)).collect();
+        let reasons = report.findings.iter().map(|finding| finding.reason).collect();
+        let wished = requeue.map_or(30_000, |requeue| requeue.after.0);
+        self.idle = if acted { 0 } else { self.idle + 1 };
+        // Looking again at the same world is only of use to see patience run out.
+        let floor = if self.idle > 1 { (250 << self.idle.min(6)).min(10_000) } else { 20 };
+        self.next = world.now + wished.max(floor);
+        self.previous = Some(snapshot);
+        Some(Pass { acted, reasons, words })
+    }
+
+    fn restart(&mut self, world: &mut World) {
+        world.tell(|_| "the operator starts again".to_owned());
+        self.outcomes.clear();
+        self.previous = None;
+        self.next = world.now + RESTART;
+        world.changed = false;
+    }
+
+    /// Whether a fault of that kind has begun and was not seen yet.
+    fn happens(&mut self, world: &World, kind: Fault) -> bool {
+        let due = world.plan.faults.iter().enumerate().find(|(index, planned)| {
+            planned.fault == kind && planned.at <= world.now && !self.seen.contains(index)
+        });
+        let index = due.map(|(index, _)| index);
+        self.seen.extend(index);
+        index.is_some()
+    }
+}
+
+fn is_stale(world: &World) -> bool {
+    world.plan.faults.iter().any(|planned| {
+        planned.fault == Fault::StaleCache && (planned.at..planned.at + planned.lasts).contains(&world.now)
+    })
+}
+
+fn tell_pass(world: &World, snapshot: &Snapshot, decision: &Decision) -> String {
+    let truth = world.truth();
+    let members: Vec<String> = truth
+        .members
+        .iter()
+        .map(|member| {
+            format!(
+                "{}{}{}{}",
+                member.name,
+                if member.learner { " learner" } else { "" },
+                if member.healthy { " healthy" } else { "" },
+                if member.intact { "" } else { " EMPTY" }
+            )
+        })
+        .collect();
+    let pods: Vec<String> = snapshot
+        .objects
+        .pods
+        .seen()
+        .into_iter()
+        .flatten()
+        .map(|pod| format!("{}{}{}", pod.name, if pod.running { "+" } else { "-" }, if pod.deleted.is_some() { "x" } else { "" }))
+        .collect();
+    let findings: Vec<String> =
+        decision.report.findings.iter().map(|finding| format!("{}: {}", finding.reason, finding.message)).collect();
+    format!(
+        "pass: size {} members [{}] pods [{}] | {} actions | {}",
+        truth.size,
+        members.join(", "),
+        pods.join(" "),
+        decision.actions.len(),
+        findings.join(" / ")
+    )
+}

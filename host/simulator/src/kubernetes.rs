@@ -1,0 +1,322 @@
+//! Kubernetes: pods, claims, nodes, Services, the budget, and the resource, as the API server and the kubelets have them.
+//!
+//! Owns the objects and what the operator's reads see of them. When things happen is the world's business, what
+//! etcd does with its data is [`crate::etcd`]'s.
+
+use std::collections::BTreeMap;
+
+use contract::{
+    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service, ServicePort, Volume,
+    VolumePhase, names,
+};
+use envelope::ObjectHead;
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// A pod with what its kubelet knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// What the API server has.
+    pub(crate) api: Pod,
+    /// The number in its uid.
+    pub(crate) number: u32,
+    pub(crate) token: String,
+    /// Where it runs.
+    pub(crate) node: Option<u32>,
+    /// The number of its disk, once it is there.
+    pub(crate) disk: Option<u32>,
+    pub(crate) process: Option<Process>,
+    /// How often its container was started.
+    pub(crate) runs: u32,
+    /// How often in a row it ended.
+    pub(crate) failures: u32,
+}
+
+/// A running container.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub(crate) started: i64,
+    /// It serves since then.
+    pub(crate) serves: Option<i64>,
+    pub(crate) synced: bool,
+    /// Somebody stopped it.
+    pub(crate) frozen: bool,
+}
+
+/// A claim with its volume.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) api: Volume,
+    /// The number in its uid; also that of its disk.
+    pub(crate) number: u32,
+    /// Where the disk is, for a local one.
+    pub(crate) node: Option<u32>,
+}
+
+/// A node's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Up,
+    /// Nobody reaches it; what runs there goes on.
+    Cut,
+    /// Nothing runs there.
+    Down,
+}
+
+/// All objects.
+#[derive(Clone, Debug)]
+pub(crate) struct Kubernetes {
+    pub(crate) resource: Resource,
+    pub(crate) pods: BTreeMap<String, Member>,
+    pub(crate) claims: BTreeMap<String, Claim>,
+    pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
+    pub(crate) nodes: BTreeMap<u32, Node>,
+    counter: u32,
+}
+
+impl Kubernetes {
+    pub(crate) fn new(resource: Resource) -> Self {
+        Self {
+            resource,
+            pods: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            services: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+            nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
+            counter: 0,
+        }
+    }
+
+    /// A number nobody had before, for uids and versions.
+    pub(crate) fn number(&mut self) -> u32 {
+        self.counter += 1;
+        self.counter
+    }
+
+    pub(crate) fn pod_numbered(&mut self, number: u32) -> Option<&mut Member> {
+        self.pods.values_mut().find(|pod| pod.number == number)
+    }
+
+    /// Whether others reach what runs on the pod's node.
+    pub(crate) fn is_reachable(&self, pod: &Member) -> bool {
+        pod.node.and_then(|node| self.nodes.get(&node)) == Some(&Node::Up)
+    }
+
+    /// What a list of the operator shows.
+    pub(crate) fn objects(&self) -> Objects {
+        Objects {
+            pods: Observed::Seen(self.pods.values().map(|pod| pod.api.clone()).collect()),
+            volumes: Observed::Seen(self.claims.values().map(|claim| claim.api.clone()).collect()),
+            services: Observed::Seen(self.services.values().cloned().collect()),
+            disruption_budgets: Observed::Seen(self.budgets.values().cloned().collect()),
+            foreign: Vec::new(),
+        }
+    }
+
+    pub(crate) fn head(&self, kind: contract::ObjectKind, name: &str) -> Observed<ObjectHead> {
+        use contract::ObjectKind as Kind;
+        let head = match kind {
+            Kind::Pod => self.pods.get(name).map(|pod| ObjectHead {
+                uid: pod.api.uid.clone(),
+                owner: pod.api.owner.clone(),
+                deleted: pod.api.deleted.is_some(),
+                ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),
+                claim: pod.api.claim.clone(),
+            }),
+            Kind::PersistentVolumeClaim => self.claims.get(name).map(|claim| ObjectHead {
+                uid: claim.api.uid.clone(),
+                owner: claim.api.owner.clone(),
+                deleted: claim.api.deleted.is_some(),
+                ..ObjectHead::default()
+            }),
+            Kind::Service => self.services.get(name).map(|service| ObjectHead {
+                uid: service.uid.clone(),
+                owner: service.owner.clone(),
+                ..ObjectHead::default()
+            }),
+            Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
+                uid: budget.uid.clone(),
+                owner: budget.owner.clone(),
+                ..ObjectHead::default()
+            }),
+        };
+        head.map_or(Observed::Absent, Observed::Seen)
+    }
+
+    /// Server-side apply. Says the number of a pod that is new.
+    pub(crate) fn apply(&mut self, child: &Child, now: i64) -> Option<u32> {
+        let number = self.number();
+        let uid = format!("uid-{number}");
+        let name = child.name().to_owned();
+        match child {
+            Child::Pod(pod) => match self.pods.get_mut(&name) {
+                Some(found) => {
+                    found.api.annotations.extend(pod.metadata.annotations.clone().unwrap_or_default());
+                    found.refresh();
+                    None
+                }
+                None => {
+                    self.pods.insert(name, Member::new(pod, number, now));
+                    Some(number)
+                }
+            },
+            Child::PersistentVolumeClaim(claim) => {
+                self.claims.entry(name).or_insert_with(|| Claim { api: volume(claim, uid, now), number, node: None });
+                None
+            }
+            Child::Service(object) => {
+                let kept = self.services.get(&name).map(|found| found.uid.clone());
+                self.services.insert(name, service(object, kept.unwrap_or(uid), number));
+                None
+            }
+            Child::PodDisruptionBudget(object) => {
+                let kept = self.budgets.get(&name).map(|found| found.uid.clone());
+                self.budgets.insert(name, budget(object, kept.unwrap_or(uid), number));
+                None
+            }
+        }
+    }
+}
+
+impl Member {
+    fn new(pod: &core::Pod, number: u32, now: i64) -> Self {
+        let spec = pod.spec.as_ref();
+        let container = spec.and_then(|spec| spec.containers.first());
+        let claim = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten().find_map(|volume| {
+            volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone())
+        });
+        let arguments = container.and_then(|container| container.args.as_ref()).into_iter().flatten();
+        let command = container.and_then(|container| container.command.as_ref()).into_iter().flatten();
+        let token = arguments.chain(command).find_map(|word| word.strip_prefix("--initial-cluster-token="));
+        let metadata = Metadata::of(&pod.metadata);
+        let mut member = Self {
+            number,
+            token: token.unwrap_or("etcd-cluster").to_owned(),
+            node: None,
+            disk: None,
+            process: None,
+            runs: 0,
+            failures: 0,
+            api: Pod {
+                name: metadata.name,
+                uid: format!("uid-{number}"),
+                resource_version: number.to_string(),
+                owner: metadata.owner,
+                labels: metadata.labels,
+                annotations: metadata.annotations,
+                created: Millis(now),
+                deleted: None,
+                phase: PodPhase::Pending,
+                ip: None,
+                node: None,
+                ready: false,
+                ready_since: None,
+                unschedulable: None,
+                waiting: None,
+                running: false,
+                restarts: 0,
+                last_exit: None,
+                image: container.and_then(|container| container.image.clone()).unwrap_or_default(),
+                claim,
+                initial_cluster: None,
+                initial_cluster_state: None,
+            },
+        };
+        member.refresh();
+        member
+    }
+
+    /// Fields of the projection that follow the annotations.
+    pub(crate) fn refresh(&mut self) {
+        self.api.initial_cluster = self.api.annotations.get(names::INITIAL_CLUSTER_ANNOTATION).cloned();
+        self.api.initial_cluster_state = self.api.annotations.get(names::INITIAL_STATE_ANNOTATION).cloned();
+    }
+}
+
+/// What every projection takes of the metadata.
+struct Metadata {
+    name: String,
+    owner: Option<String>,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    fn of(metadata: &ObjectMeta) -> Self {
+        let owner = metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        Self {
+            name: metadata.name.clone().unwrap_or_default(),
+            owner: owner.map(|owner| owner.uid.clone()),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            annotations: metadata.annotations.clone().unwrap_or_default(),
+        }
+    }
+}
+
+fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64) -> Volume {
+    let metadata = Metadata::of(&claim.metadata);
+    let spec = claim.spec.as_ref();
+    let requests = spec.and_then(|spec| spec.resources.as_ref()).and_then(|resources| resources.requests.as_ref());
+    Volume {
+        name: metadata.name,
+        resource_version: uid.clone(),
+        uid,
+        owner: metadata.owner,
+        labels: metadata.labels,
+        annotations: metadata.annotations,
+        created: Millis(now),
+        deleted: None,
+        phase: VolumePhase::Pending,
+        storage_class: spec.and_then(|spec| spec.storage_class_name.clone()),
+        requested: requests.and_then(|requests| requests.get("storage")).map(|quantity| quantity.0.clone()),
+        capacity: None,
+        resize: None,
+    }
+}
+
+fn service(object: &core::Service, uid: String, version: u32) -> Service {
+    let metadata = Metadata::of(&object.metadata);
+    let spec = object.spec.as_ref();
+    let mut ports: Vec<ServicePort> = spec
+        .and_then(|spec| spec.ports.as_ref())
+        .into_iter()
+        .flatten()
+        .map(|port| ServicePort { name: port.name.clone().unwrap_or_default(), port: port.port })
+        .collect();
+    ports.sort();
+    let address = spec.and_then(|spec| spec.cluster_ip.clone()).unwrap_or_else(|| "10.96.0.7".to_owned());
+    Service {
+        name: metadata.name,
+        uid,
+        resource_version: version.to_string(),
+        owner: metadata.owner,
+        labels: metadata.labels,
+        deleted: None,
+        cluster_ip: Some(address),
+        selector: spec.and_then(|spec| spec.selector.clone()).unwrap_or_default(),
+        ports,
+        publish_not_ready: spec.and_then(|spec| spec.publish_not_ready_addresses).unwrap_or_default(),
+    }
+}
+
+fn budget(object: &PodDisruptionBudget, uid: String, version: u32) -> DisruptionBudget {
+    let metadata = Metadata::of(&object.metadata);
+    let spec = object.spec.as_ref();
+    let selector = spec.and_then(|spec| spec.selector.as_ref()).and_then(|selector| selector.match_labels.clone());
+    let min_available = spec.and_then(|spec| spec.min_available.as_ref()).map(|least| match least {
+        IntOrString::Int(number) => number.to_string(),
+        IntOrString::String(text) => text.clone(),
+    });
+    DisruptionBudget {
+        name: metadata.name,
+        uid,
+        resource_version: version.to_string(),
+        owner: metadata.owner,
+        deleted: None,
+        min_available,
+        selector: selector.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,154 @@
+//! What the operator sees: snapshots and fresh reads, as the host makes them.
+
+use contract::{
+    ClusterId, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Objects, Observed, PastOutcome, Resource,
+    SCHEMA, Snapshot,
+};
+use envelope::{Fresh, Reads, ResourceHead};
+
+use crate::etcd::{Data, Peer};
+use crate::kubernetes;
+use crate::world::World;
+
+impl World {
+    /// A snapshot of what the caches hold and of what etcd answers at this moment.
+    pub(crate) fn snapshot(&mut self, resource: &Resource, objects: &Objects, outcomes: &[PastOutcome]) -> Snapshot {
+        let entropy = format!("{:032x}", self.rng.u128(..));
+        Snapshot {
+            schema: SCHEMA,
+            now: self.clock(),
+            entropy,
+            resource: resource.clone(),
+            objects: objects.clone(),
+            etcd: self.view(),
+            secrets: [].into(),
+            backups: Vec::new(),
+            outcomes: outcomes.to_vec(),
+        }
+    }
+
+    /// What the host reads again before an action.
+    pub(crate) fn fresh(&self, reads: &Reads) -> Fresh {
+        let silent = || "the API server does not answer".to_owned();
+        let unread = "not asked for";
+        let head = |read: Option<(contract::ObjectKind, &str)>| match read {
+            None => Observed::Unknown(unread.to_owned()),
+            Some(_) if !self.api => Observed::Unknown(silent()),
+            Some((kind, name)) => self.kube.head(kind, name),
+        };
+        let resource =
+            if self.api { Observed::Seen(ResourceHead::of(&self.kube.resource)) } else { Observed::Unknown(silent()) };
+        let etcd = if reads.etcd {
+            self.view()
+        } else {
+            EtcdView {
+                membership: Observed::Unknown(unread.to_owned()),
+                endpoints: Vec::new(),
+                alarms: Observed::Unknown(unread.to_owned()),
+            }
+        };
+        Fresh {
+            lease_held: true,
+            resource,
+            object: head(reads.object.as_ref().map(|(kind, name)| (*kind, name.as_str()))),
+            claim: head(reads.claim.as_deref().map(|name| (contract::ObjectKind::PersistentVolumeClaim, name))),
+            etcd,
+        }
+    }
+
+    fn view(&self) -> EtcdView {
+        let peers = self.peers();
+        let asked: Vec<&kubernetes::Member> = self.kube.pods.values().filter(|pod| pod.api.ip.is_some()).collect();
+        let endpoints: Vec<Endpoint> = asked
+            .iter()
+            .map(|pod| Endpoint {
+                pod: pod.api.name.clone(),
+                pod_uid: pod.api.uid.clone(),
+                status: self.endpoint_status(pod, &peers),
+            })
+            .collect();
+        let alarms = if asked.is_empty() { Observed::Absent } else { Observed::Seen(Vec::new()) };
+        EtcdView { membership: self.membership(&asked, &peers), endpoints, alarms }
+    }
+
+    fn serving(&self, pod: &kubernetes::Member) -> Option<&Data> {
+        let serves = pod.process.is_some_and(|process| !process.frozen && process.serves.is_some());
+        pod.disk.filter(|_| serves && self.kube.is_reachable(pod)).and_then(|disk| self.etcd.data(disk))
+    }
+
+    fn endpoint_status(&self, pod: &kubernetes::Member, peers: &[Peer]) -> Observed<EndpointStatus> {
+        let Some(data) = self.serving(pod) else {
+            return Observed::Unknown("no answer within 2 s".to_owned());
+        };
+        let synced = pod.process.is_some_and(|process| process.synced);
+        let leader = self.etcd.leader(data.cluster, peers).filter(|_| synced);
+        let learner = data.rows().iter().any(|row| row.id == data.me && row.learner);
+        let size = i64::try_from(data.index()).unwrap_or(i64::MAX) * 1024;
+        Observed::Seen(EndpointStatus {
+            cluster_id: data.cluster,
+            member_id: data.me,
+            leader,
+            learner,
+            version: "3.6.16".to_owned(),
+            storage_version: Some("3.6.0".to_owned()),
+            raft_term: data.term(),
+            raft_index: data.index(),
+            raft_applied_index: data.index(),
+            db_size: size,
+            db_size_in_use: size,
+            quota: None,
+            errors: Vec::new(),
+            hash_kv: None,
+            took: Millis(3),
+        })
+    }
+
+    /// A confirmed list, of the recorded cluster first; else one member's own copy.
+    fn membership(&self, asked: &[&kubernetes::Member], peers: &[Peer]) -> Observed<Membership> {
+        if asked.is_empty() {
+            return Observed::Absent;
+        }
+        let recorded = self.recorded();
+        let mut answers: Vec<(&str, &Data, bool)> = asked
+            .iter()
+            .filter_map(|pod| {
+                let data = self.serving(pod).filter(|data| data.index() > 0)?;
+                let synced = pod.process.is_some_and(|process| process.synced);
+                let confirmed = synced && self.etcd.is_confirmed(data, peers);
+                Some((pod.api.name.as_str(), data, confirmed))
+            })
+            .collect();
+        answers.sort_by_key(|(_, data, confirmed)| (!confirmed, Some(data.cluster) != recorded));
+        match answers.first() {
+            None => Observed::Unknown("no member answers".to_owned()),
+            Some((from, data, confirmed)) => Observed::Seen(Membership {
+                cluster_id: data.cluster,
+                linearizable: *confirmed,
+                from: (*from).to_owned(),
+                members: self.members(data),
+            }),
+        }
+    }
+
+    fn members(&self, data: &Data) -> Vec<Member> {
+        let rows = data.rows();
+        rows.iter()
+            .map(|row| {
+                let name = self.etcd.name(row.id);
+                let url = self.etcd.url(row.id);
+                Member {
+                    id: row.id,
+                    name: if row.started { name.to_owned() } else { String::new() },
+                    peer_urls: vec![url.to_owned()],
+                    client_urls: if row.started { vec![url.replace("2380", "2379")] } else { Vec::new() },
+                    learner: row.learner,
+                }
+            })
+            .collect()
+    }
+
+    /// The cluster in which membership calls are made: that of the recorded id.
+    pub(crate) fn called(&self) -> Option<ClusterId> {
+        self.recorded()
+    }
+}

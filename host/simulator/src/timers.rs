@@ -1,0 +1,67 @@
+//! Virtual time: what happens by itself, and when.
+//!
+//! Timers of one instant fire in the order in which they were set.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use contract::ClusterId;
+
+/// What a timer sets off. Pods are named by their number, because a name can come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// The scheduler looks at a pod.
+    Schedule(u32),
+    /// The kubelet pulls its image.
+    Pull(u32),
+    /// The kubelet starts its container.
+    Start(u32),
+    /// The process of that run serves.
+    Serve(u32, u32),
+    /// The process of that run follows the leader.
+    Sync(u32, u32),
+    /// The process of that run ends, because its cluster removed it.
+    Expelled(u32, u32),
+    /// The pod's containers have ended and its object goes.
+    Gone(u32),
+    /// Members vote.
+    Elect(ClusterId),
+    /// A client writes.
+    Write,
+    /// The node controller notices a silent node.
+    NodeSilent(u32),
+    /// The node controller evicts its pods.
+    NodeEvicts(u32),
+    /// The pods of a node that does not exist are collected.
+    NodeForgotten(u32),
+    /// The fault of that index in the plan begins.
+    Fault(usize),
+    /// It ends.
+    Heal(usize),
+    /// A delayed write of the operator arrives.
+    Land(usize),
+}
+
+/// Timers by time.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(i64, u64, Timer)>>,
+    set: u64,
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, at: i64, timer: Timer) {
+        self.set += 1;
+        self.heap.push(Reverse((at, self.set, timer)));
+    }
+
+    pub(crate) fn next_at(&self) -> Option<i64> {
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// The next timer that is due at `now`, and when it was.
+    pub(crate) fn due(&mut self, now: i64) -> Option<(i64, Timer)> {
+        let at = self.next_at().filter(|at| *at <= now)?;
+        self.heap.pop().map(|Reverse((_, _, timer))| (at, timer))
+    }
+}
