@@ -4,4 +4,5 @@
 
 pub mod kubectl;
 pub mod operator;
+pub mod scenario;
 pub mod testbed;

@@ -76,8 +76,13 @@ impl Build {
             target.join("release/binnacle"),
             target.join("reconciler.wasm"),
         );
+        Self::of(program, module, &target)
+    }
+
+    /// Takes parts that are built; the image's archive goes into `folder`.
+    pub fn of(program: PathBuf, module: PathBuf, folder: &Path) -> Result<Self> {
         let tag = digest(&[&program, &module])?;
-        let archive = target.join(format!("binnacle-{tag}.tar"));
+        let archive = folder.join(format!("binnacle-{tag}.tar"));
         Ok(Self {
             program,
             module,

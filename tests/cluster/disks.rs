@@ -1,0 +1,171 @@
+//! Members that lose their data.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use contract::ConditionStatus;
+use tests::scenario::{Children, Cluster, Scenario, spec};
+use tests::testbed::wait;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) async fn one_wiped(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("wiped", spec::on_volumes(3))
+        .await?;
+    let victim = cluster.leader().await?;
+    is_replaced(&cluster, &victim, async || wipe(scenario, &[&victim]).await).await
+}
+
+pub(crate) async fn claim_deleted(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("unclaimed", spec::on_volumes(3))
+        .await?;
+    let victim = cluster.leader().await?;
+    let lose = async || {
+        // The claim waits for its pod to go.
+        scenario
+            .kubectl(&["delete", "pvc", &victim, "--wait=false"])
+            .await?;
+        cluster.delete_pod(&victim).await
+    };
+    is_replaced(&cluster, &victim, lose).await
+}
+
+pub(crate) async fn two_wiped(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("halved", spec::on_volumes(3))
+        .await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let names = cluster.member_names().await?;
+    let [survivor, first, second] = names.as_slice() else {
+        anyhow::bail!("members are {names:?}")
+    };
+    let uids = Children::of(&cluster).await?.uids();
+    wipe(scenario, &[first, second]).await?;
+
+    let words = [
+        "1 of 3 voters are healthy",
+        "its disk is gone or empty",
+        "Nothing is removed or deleted",
+        "restore from a backup",
+    ];
+    cluster
+        .awaits_condition(
+            "Available",
+            ConditionStatus::False,
+            "QuorumLost",
+            &words,
+            PATIENCE,
+        )
+        .await?;
+    cluster
+        .becomes_blocked("QuorumLost", &[first, second])
+        .await?;
+    cluster
+        .awaits_event("Warning", "QuorumLost", "2 are needed")
+        .await?;
+
+    let looks = scenario
+        .operator()?
+        .metric("binnacle_passes_total", "Decided")
+        .await?;
+    wait::until("more looks of the operator", PATIENCE, async || {
+        let more = scenario
+            .operator()?
+            .metric("binnacle_passes_total", "Decided")
+            .await?;
+        ensure!(
+            more >= looks + 15.0,
+            "it looked {} times more",
+            more - looks
+        );
+        Ok(())
+    })
+    .await?;
+    let left = Children::of(&cluster).await?;
+    ensure!(
+        left.uids() == uids,
+        "objects were destroyed: {uids:?} became {:?}",
+        left.uids()
+    );
+    let deletions = scenario
+        .operator()?
+        .metric("binnacle_effects_total", "effect=\"Delete\"")
+        .await?;
+    ensure!(deletions == 0.0, "it deleted {deletions} times");
+    ensure!(
+        cluster.etcd_of(survivor).get_serializable("kept").await? == "yes",
+        "the survivor cannot be read"
+    );
+    Ok(())
+}
+
+/// Loses a member's data in this way and expects another member in its place, with the data.
+async fn is_replaced(
+    cluster: &Cluster,
+    victim: &str,
+    lose: impl AsyncFnOnce() -> Result<()>,
+) -> Result<()> {
+    let etcd = cluster.etcd().await?;
+    etcd.put("kept", "yes").await?;
+    let (id, members) = (etcd.cluster_id().await?, cluster.members().await?);
+    lose().await?;
+    wait::until(
+        format!("the end of member {victim}"),
+        PATIENCE,
+        async || {
+            let members = cluster.members().await?;
+            ensure!(
+                members.iter().all(|member| member.name != victim),
+                "members are {members:?}"
+            );
+            Ok(())
+        },
+    )
+    .await?;
+    cluster.becomes_healthy(3).await?;
+    let after = cluster.members().await?;
+    let stayed = members.iter().filter(|member| member.name != victim);
+    ensure!(
+        stayed.clone().all(|member| after.contains(member)),
+        "{members:?} became {after:?}"
+    );
+    ensure!(
+        cluster.etcd().await?.cluster_id().await? == id,
+        "it is another cluster"
+    );
+    for member in &after {
+        ensure!(
+            cluster
+                .etcd_of(&member.name)
+                .get_serializable("kept")
+                .await?
+                == "yes",
+            "{} has no data",
+            member.name
+        );
+    }
+    cluster
+        .awaits_event("Normal", "Replacing Dead Member", victim)
+        .await
+}
+
+/// Empties the disks of members and ends their processes, all at the same instant as far as the operator can see.
+async fn wipe(scenario: &Scenario, members: &[&str]) -> Result<()> {
+    let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
+    for member in members {
+        // A process that goes on would write into the emptied folder.
+        testbed
+            .freeze_member(namespace, member)
+            .await
+            .with_context(|| format!("{member} cannot be frozen"))?;
+    }
+    for member in members {
+        testbed.wipe_volume(namespace, member).await?;
+    }
+    for member in members {
+        testbed.kill_member(namespace, member).await?;
+    }
+    Ok(())
+}

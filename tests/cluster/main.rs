@@ -1,0 +1,221 @@
+//! The suite `cluster`: what the operator does on a real Kubernetes, with real nodes, disks and members of etcd.
+//!
+//! Each scenario has a namespace and an operator of its own. Those that disturb nobody run side by side; those that hurt
+//! a node or the API server run alone; the last one replays the recordings of all the others.
+
+mod bad_input;
+mod birth;
+mod disks;
+mod harness;
+mod members;
+mod recordings;
+mod restarts;
+mod scale;
+mod surroundings;
+mod writer;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use libtest_mimic::{Arguments, Trial};
+use tests::scenario::{Programs, Suite};
+use tests::testbed::{DEFAULT_NAME, Progress, Testbed};
+use tokio::runtime::Runtime;
+
+use harness::Scenarios;
+
+/// Scenarios at a time: they mostly wait, for two processors all the same.
+const AT_A_TIME: usize = 3;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("The suite `cluster` cannot run: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let runtime = Runtime::new()?;
+    let suite = if arguments.list {
+        None
+    } else {
+        Some(runtime.block_on(prepare())?)
+    };
+    let scenarios = Scenarios::new(&runtime, suite.as_ref());
+    let mut has_failed = false;
+    for (trials, at_a_time) in [
+        (side_by_side(&scenarios), AT_A_TIME),
+        (alone(&scenarios), 1),
+        (afterwards(&scenarios), 1),
+    ] {
+        let mut arguments = arguments.clone();
+        arguments.test_threads = Some(arguments.test_threads.unwrap_or(at_a_time).min(at_a_time));
+        has_failed |= libtest_mimic::run(&arguments, trials).has_failed();
+    }
+    Ok(ExitCode::from(u8::from(has_failed)))
+}
+
+/// What the scenarios stand on: the testbed, the operator, the custom resource.
+async fn prepare() -> Result<Suite> {
+    let progress = Progress::on_stderr();
+    let testbed = Testbed::up(DEFAULT_NAME, &progress)
+        .await
+        .context("there is no testbed")?;
+    let programs = Programs::build().await?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cluster");
+    eprintln!(
+        "Recordings, logs and the evidence of failures are in {}",
+        folder.display()
+    );
+    Suite::prepare(testbed, programs, folder).await
+}
+
+/// Those that disturb nobody, the long ones first.
+fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "members::a_member_left_frozen_is_restarted_and_keeps_its_id",
+            members::frozen_for_good,
+        ),
+        scenarios.trial(
+            "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
+            scale::up_and_down_under_writes,
+        ),
+        scenarios.trial(
+            "disks::two_of_three_disks_lost_is_told_and_nothing_is_destroyed",
+            disks::two_wiped,
+        ),
+        scenarios.trial(
+            "bad_input::an_image_that_cannot_be_had_is_told_and_a_correction_forms_the_cluster",
+            bad_input::missing_image,
+        ),
+        scenarios.trial(
+            "members::a_frozen_member_is_told_and_comes_back_as_it_was",
+            members::frozen_for_a_while,
+        ),
+        scenarios.trial(
+            "scale::a_size_changed_in_mid_flight_is_followed",
+            scale::edited_in_mid_flight,
+        ),
+        scenarios.trial(
+            "restarts::an_operator_killed_at_rest_does_nothing_after_its_restart",
+            restarts::at_rest,
+        ),
+        scenarios.trial(
+            "restarts::an_operator_killed_while_scaling_finishes_it",
+            restarts::while_scaling,
+        ),
+        scenarios.trial(
+            "birth::clusters_of_1_and_3_form_and_serve_their_clients",
+            birth::one_and_three,
+        ),
+        scenarios.trial(
+            "birth::kubectl_shows_scales_and_describes_a_cluster_in_useful_words",
+            birth::in_words,
+        ),
+        scenarios.trial(
+            "birth::two_clusters_of_one_name_in_two_namespaces_never_meet",
+            birth::namesakes,
+        ),
+        scenarios.trial(
+            "birth::deleting_removes_everything_owned_and_nothing_else",
+            birth::deleted,
+        ),
+        scenarios.trial(
+            "members::a_pod_deleted_comes_back_on_its_volume_as_the_same_member",
+            members::pod_deleted_on_volume,
+        ),
+        scenarios.trial(
+            "members::a_pod_deleted_without_a_volume_is_replaced_learner_first",
+            members::pod_deleted_in_memory,
+        ),
+        scenarios.trial(
+            "members::a_killed_member_restarts_in_its_pod_as_the_same_member",
+            members::killed,
+        ),
+        scenarios.trial(
+            "members::all_pods_deleted_at_once_come_back_as_the_same_cluster",
+            members::all_deleted,
+        ),
+        scenarios.trial(
+            "disks::a_wiped_disk_is_replaced_and_the_data_is_kept",
+            disks::one_wiped,
+        ),
+        scenarios.trial(
+            "disks::a_deleted_volume_claim_is_replaced_and_the_data_is_kept",
+            disks::claim_deleted,
+        ),
+        scenarios.trial(
+            "restarts::the_deployment_runs_a_cluster_and_its_successor_leaves_it_alone",
+            restarts::as_deployment,
+        ),
+        scenarios.trial(
+            "restarts::a_module_that_traps_is_told_and_does_nothing",
+            restarts::trapping_module,
+        ),
+        scenarios.trial(
+            "bad_input::a_size_that_cannot_be_is_refused_or_told_and_members_are_kept",
+            bad_input::sizes,
+        ),
+        scenarios.trial(
+            "bad_input::versions_are_refused_told_or_understood",
+            bad_input::versions,
+        ),
+        scenarios.trial(
+            "bad_input::repositories_and_labels_that_cannot_be_are_refused_in_words",
+            bad_input::repositories_and_labels,
+        ),
+        scenarios.trial(
+            "bad_input::names_that_cannot_be_are_refused_and_the_longest_one_works",
+            bad_input::names,
+        ),
+        scenarios.trial(
+            "bad_input::unknown_fields_are_named_and_do_no_harm",
+            bad_input::unknown_fields,
+        ),
+        scenarios.trial(
+            "bad_input::an_object_of_somebody_else_is_left_alone_and_named",
+            bad_input::foreign_objects,
+        ),
+        scenarios.trial(
+            "bad_input::a_missing_right_is_named_and_the_cluster_forms",
+            bad_input::missing_right,
+        ),
+    ]
+}
+
+/// Those that hurt what others stand on.
+fn alone(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "surroundings::a_node_cut_off_and_back_changes_no_member",
+            surroundings::node_cut_off,
+        ),
+        scenarios.trial(
+            "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
+            surroundings::api_server_down,
+        ),
+        scenarios.trial(
+            "surroundings::an_object_stored_with_wrong_types_harms_nobody_else",
+            surroundings::wrong_types,
+        ),
+    ]
+}
+
+fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.plain(
+            "recordings::every_decision_replays_equal_with_its_fuel",
+            recordings::replay_in_wasm,
+        ),
+        scenarios.plain(
+            "recordings::every_decision_is_the_same_natively",
+            recordings::decide_natively,
+        ),
+    ]
+}

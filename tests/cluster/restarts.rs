@@ -1,0 +1,268 @@
+//! Operators that end, come back, are shipped, or think badly.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use contract::{ConditionStatus, Description, SCHEMA};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
+use manifests::Installation;
+use tests::operator::{self, Build};
+use tests::scenario::{Children, Cluster, OPERATOR, Scenario, spec};
+use tests::testbed::{Progress, wait};
+use tokio::process::Command;
+use tokio::time::Instant;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) async fn at_rest(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario.create_healthy("calm", spec::on_volumes(3)).await?;
+    let before = rests(&cluster).await?;
+    let events = cluster.events().await?;
+    scenario.kill_operator().await?;
+    scenario.start_operator().await?;
+    let operator = scenario.operator()?;
+    wait::until("some looks of the operator", PATIENCE, async || {
+        let looks = operator.metric("binnacle_passes_total", "Decided").await?;
+        ensure!(looks >= 3.0, "it looked {looks} times");
+        Ok(())
+    })
+    .await?;
+    let effects = operator.metric("binnacle_effects_total", "").await?;
+    ensure!(
+        effects == 0.0,
+        "it acted {effects} times: {}",
+        operator.metrics().await?
+    );
+    let after = versions(&cluster).await?;
+    ensure!(after == before, "{before:?} became {after:?}");
+    ensure!(
+        cluster.events().await? == events,
+        "it told something: {:?}",
+        cluster.events().await?
+    );
+    Ok(())
+}
+
+pub(crate) async fn while_scaling(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("halfway", spec::on_volumes(3))
+        .await?;
+    let etcd = cluster.etcd().await?;
+    etcd.put("kept", "yes").await?;
+    cluster.resize(5).await?;
+    // Once with the first learner on its way, once with the second.
+    for members in [4, 5] {
+        wait::until(
+            format!("{members} members in the list"),
+            PATIENCE,
+            async || {
+                let found = cluster.members().await?;
+                ensure!(found.len() >= members, "members are {found:?}");
+                Ok(())
+            },
+        )
+        .await?;
+        scenario.kill_operator().await?;
+        scenario.start_operator().await?;
+    }
+    cluster.becomes_healthy(5).await?;
+    ensure!(etcd.get("kept").await? == "yes", "the data is gone");
+    Ok(())
+}
+
+pub(crate) async fn as_deployment(scenario: &mut Scenario) -> Result<()> {
+    scenario.stop_operator().await?;
+    let programs = &scenario.suite().programs;
+    let build = Build::of(
+        programs.program.clone(),
+        programs.module.clone(),
+        scenario.folder(),
+    )?;
+    let (testbed, namespace) = (scenario.testbed().clone(), scenario.namespace().to_owned());
+    testbed
+        .load_image(build.archive(&Progress::silent()).await?)
+        .await?;
+    let installation = Installation {
+        namespace: namespace.clone(),
+        image: build.image.clone(),
+    };
+    operator::install(&scenario.suite().kubectl()?, &installation).await?;
+    operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
+
+    let cluster = scenario
+        .create_healthy("shipped", spec::on_volumes(3))
+        .await?;
+    let before = rests(&cluster).await?;
+    let leader = leader(scenario).await?;
+    let pods: Api<Pod> = Api::namespaced(testbed.client(), &namespace);
+    let labels = ListParams::default().labels("app.kubernetes.io/name=binnacle");
+    for pod in pods.list(&labels).await? {
+        pods.delete(&pod.name_any(), &DeleteParams::default())
+            .await?;
+    }
+    wait::until("a successor that leads", PATIENCE, async || {
+        let found = self::leader(scenario).await?;
+        ensure!(
+            found != leader && !found.is_empty(),
+            "{found:?} holds the lease"
+        );
+        Ok(())
+    })
+    .await?;
+    operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
+    let after = rests(&cluster).await?;
+    ensure!(after == before, "{before:?} became {after:?}");
+    scenario
+        .kubectl(&["delete", "deployment", OPERATOR])
+        .await
+        .map(drop)
+}
+
+pub(crate) async fn trapping_module(scenario: &mut Scenario) -> Result<()> {
+    scenario.stop_operator().await?;
+    let module = trap(scenario).await?;
+    scenario.start_operator_with(&module).await?;
+    let cluster = scenario.create("thoughtless", spec::on_volumes(1)).await?;
+    cluster
+        .awaits_condition(
+            "DecisionRefused",
+            ConditionStatus::True,
+            "Trap",
+            &["the module trapped"],
+            PATIENCE,
+        )
+        .await?;
+    cluster
+        .awaits_event("Warning", "Trap", "the module trapped")
+        .await?;
+    let failed = scenario
+        .operator()?
+        .metric("binnacle_passes_total", "outcome=\"Failed\"")
+        .await?;
+    ensure!(failed >= 1.0, "no failed pass was counted");
+    let made = Children::of(&cluster).await?;
+    ensure!(made.is_empty(), "it made {made}");
+
+    scenario.stop_operator().await?;
+    scenario.start_operator().await?;
+    cluster.becomes_healthy(1).await?;
+    let status = cluster.status().await?;
+    ensure!(
+        status
+            .conditions
+            .iter()
+            .all(|condition| condition.kind != "DecisionRefused"),
+        "the refusal still stands"
+    );
+    Ok(())
+}
+
+/// The resourceVersion of the resource and of each of its objects, once nothing has changed for a while: kubelets and
+/// controllers write, too.
+async fn rests(cluster: &Cluster) -> Result<Vec<(String, String)>> {
+    const CALM: Duration = Duration::from_secs(6);
+    let seen = RefCell::new((Instant::now(), Vec::new()));
+    wait::until(
+        format!("{} being at rest", cluster.name()),
+        PATIENCE,
+        async || {
+            let found = versions(cluster).await?;
+            let mut seen = seen.borrow_mut();
+            if found != seen.1 {
+                *seen = (Instant::now(), found);
+            }
+            ensure!(
+                seen.0.elapsed() >= CALM,
+                "something changed {:?} ago",
+                seen.0.elapsed()
+            );
+            Ok(seen.1.clone())
+        },
+    )
+    .await
+}
+
+async fn versions(cluster: &Cluster) -> Result<Vec<(String, String)>> {
+    let resource = cluster
+        .resource()
+        .await?
+        .resource_version()
+        .unwrap_or_default();
+    let mut versions: Vec<_> = Children::of(cluster)
+        .await?
+        .versions()
+        .into_iter()
+        .collect();
+    versions.push(("EtcdCluster".to_owned(), resource));
+    Ok(versions)
+}
+
+/// Who holds the lease.
+async fn leader(scenario: &Scenario) -> Result<String> {
+    let leases: Api<Lease> = Api::namespaced(scenario.testbed().client(), scenario.namespace());
+    let lease = leases.get(OPERATOR).await?;
+    Ok(lease
+        .spec
+        .and_then(|spec| spec.holder_identity)
+        .unwrap_or_default())
+}
+
+/// A module that is in order in every way but for its decisions.
+async fn trap(scenario: &Scenario) -> Result<PathBuf> {
+    let description = Description {
+        name: "trap".to_owned(),
+        version: "0.0.0".to_owned(),
+        oldest_schema: SCHEMA,
+        newest_schema: SCHEMA,
+        decision_schema: SCHEMA,
+        minimum_host: "0.1.0".to_owned(),
+    };
+    let words = serde_json::to_vec(&description)?;
+    let core = wat::parse_str(format!(
+        r#"(module
+            (memory (export "memory") 16)
+            (data (i32.const 16) "{pointer}")
+            (data (i32.const 64) "{words}")
+            (func (export "describe") (result i32) i32.const 16)
+            (func (export "reconcile") (param i32 i32) (result i32) unreachable)
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 65536))"#,
+        pointer = escaped(
+            &[
+                64_u32.to_le_bytes(),
+                u32::try_from(words.len())?.to_le_bytes()
+            ]
+            .concat()
+        ),
+        words = escaped(&words),
+    ))?;
+    let (core_file, sealed) = (
+        scenario.folder().join("trap.core.wasm"),
+        scenario.folder().join("trap.wasm"),
+    );
+    fs::write(&core_file, core)?;
+    let seal = Command::new(&scenario.suite().programs.program)
+        .args(["module", "seal"])
+        .arg(&core_file)
+        .arg("--output")
+        .arg(&sealed)
+        .output()
+        .await
+        .context("binnacle module seal cannot be started")?;
+    ensure!(
+        seal.status.success(),
+        "{}",
+        String::from_utf8_lossy(&seal.stderr)
+    );
+    Ok(sealed)
+}
+
+/// Bytes as they are spelled inside quotes in the text format.
+fn escaped(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\{byte:02x}")).collect()
+}

@@ -1,0 +1,69 @@
+//! Clusters that grow and shrink while they are used.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tests::scenario::{Scenario, spec};
+use tests::testbed::wait;
+
+use crate::writer::Writer;
+
+pub(crate) async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario.create_healthy("busy", spec::on_volumes(3)).await?;
+    let id = cluster.etcd().await?.cluster_id().await?;
+    let writer = Writer::start(vec![cluster.client_address().await?]);
+    let soon = Duration::from_secs(30);
+    writer.goes_on(50, soon).await?;
+    for size in [5, 3] {
+        cluster.resize(size).await?;
+        cluster.becomes_healthy(usize::try_from(size)?).await?;
+        writer.goes_on(50, soon).await?;
+    }
+    let journal = writer.finish().await?;
+    eprintln!(
+        "  {} writes were acknowledged, the longest pause was {:?}",
+        journal.len(),
+        journal.longest_pause
+    );
+    ensure!(
+        journal.longest_pause < Duration::from_secs(20),
+        "no write was acknowledged for {:?}",
+        journal.longest_pause
+    );
+    ensure!(
+        cluster.etcd().await?.cluster_id().await? == id,
+        "it is another cluster"
+    );
+    cluster
+        .awaits_event("Normal", "New Member Added", "got its vote")
+        .await?;
+    cluster
+        .awaits_event("Normal", "Member Removed", "left")
+        .await
+}
+
+pub(crate) async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("fickle", spec::on_volumes(3))
+        .await?;
+    let etcd = cluster.etcd().await?;
+    let id = etcd.cluster_id().await?;
+    etcd.put("kept", "yes").await?;
+    cluster.resize(5).await?;
+    wait::until(
+        "the first member more",
+        Duration::from_secs(60),
+        async || {
+            let members = cluster.members().await?;
+            ensure!(members.len() > 3, "members are {members:?}");
+            Ok(())
+        },
+    )
+    .await?;
+    cluster.resize(1).await?;
+    cluster.becomes_healthy(1).await?;
+    let last = cluster.etcd().await?;
+    ensure!(last.cluster_id().await? == id, "it is another cluster");
+    ensure!(last.get("kept").await? == "yes", "the data is gone");
+    Ok(())
+}

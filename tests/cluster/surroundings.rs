@@ -1,0 +1,175 @@
+//! Trouble with what everybody stands on: a node, the API server, the definition of the custom resource.
+//!
+//! Whatever was broken is mended before a scenario tells how it ended.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use contract::ConditionStatus;
+use serde_json::{Value, json};
+use tests::scenario::{Children, Scenario, definition, spec};
+use tests::testbed::wait;
+use tokio::time::Instant;
+
+use crate::writer::Writer;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the API server is away.
+const OUTAGE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn node_cut_off(scenario: &mut Scenario) -> Result<()> {
+    let mut apart = spec::on_volumes(3);
+    apart["pod"]["antiAffinity"] = json!(true);
+    let cluster = scenario.create_healthy("torn", apart).await?;
+    let (members, uids) = (
+        cluster.members().await?,
+        Children::of(&cluster).await?.uids(),
+    );
+    let victim = cluster.leader().await?;
+    let node = cluster
+        .pod(&victim)
+        .await?
+        .spec
+        .and_then(|spec| spec.node_name);
+    let node = scenario
+        .testbed()
+        .node(&node.context("the leader is on no node")?)?;
+    let writer = Writer::start(vec![cluster.client_address().await?]);
+    writer.goes_on(20, PATIENCE).await?;
+
+    node.cut().await?;
+    let noticed = async {
+        node.becomes(false, PATIENCE).await?;
+        cluster
+            .awaits_condition(
+                "Degraded",
+                ConditionStatus::True,
+                "MemberUnhealthy",
+                &[&victim],
+                PATIENCE,
+            )
+            .await?;
+        cluster
+            .awaits_condition(
+                "Available",
+                ConditionStatus::True,
+                "QuorumHealthy",
+                &["2 of 3"],
+                PATIENCE,
+            )
+            .await?;
+        writer.goes_on(100, PATIENCE).await
+    };
+    let noticed = noticed.await;
+    node.mend().await?;
+    node.becomes(true, PATIENCE).await?;
+    noticed?;
+
+    cluster.becomes_healthy(3).await?;
+    writer.finish().await?;
+    ensure!(
+        cluster.members().await? == members,
+        "{members:?} became {:?}",
+        cluster.members().await?
+    );
+    ensure!(
+        Children::of(&cluster).await?.uids() == uids,
+        "objects were replaced"
+    );
+    Ok(())
+}
+
+pub(crate) async fn api_server_down(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("alone", spec::on_volumes(3))
+        .await?;
+    let (members, uids) = (
+        cluster.members().await?,
+        Children::of(&cluster).await?.uids(),
+    );
+    let writer = Writer::start(vec![cluster.client_address().await?]);
+    writer.goes_on(20, PATIENCE).await?;
+
+    scenario.testbed().stop_api_server().await?;
+    let since = Instant::now();
+    let served = async {
+        while since.elapsed() < OUTAGE {
+            writer.goes_on(50, PATIENCE).await?;
+        }
+        Ok::<_, anyhow::Error>(())
+    };
+    let served = served.await;
+    scenario.testbed().start_api_server().await?;
+    served?;
+
+    cluster.becomes_healthy(3).await?;
+    ensure!(
+        cluster.members().await? == members,
+        "{members:?} became {:?}",
+        cluster.members().await?
+    );
+    ensure!(
+        Children::of(&cluster).await?.uids() == uids,
+        "objects were replaced"
+    );
+    cluster.resize(4).await?;
+    cluster.becomes_healthy(4).await?;
+    writer.finish().await.map(drop)
+}
+
+pub(crate) async fn wrong_types(scenario: &mut Scenario) -> Result<()> {
+    let neighbour = scenario
+        .create_healthy("neighbour", spec::on_volumes(1))
+        .await?;
+    let odd = scenario.cluster("odd");
+    scenario
+        .suite()
+        .apply_definition(without_validation()?)
+        .await?;
+    let stored = wait::until(
+        "an object of wrong types being stored",
+        PATIENCE,
+        async || {
+            odd.create(json!({"size": "three", "version": "3.6.16"}))
+                .await
+        },
+    );
+    let stored = stored.await;
+    scenario.suite().apply_definition(definition()?).await?;
+    stored?;
+    wait::until("the validation being back", PATIENCE, async || {
+        let refused = scenario
+            .cluster("probe")
+            .create(json!({"size": "four"}))
+            .await;
+        ensure!(
+            refused.is_err_and(|error| error.to_string().contains("size")),
+            "the API server takes any type"
+        );
+        Ok(())
+    })
+    .await?;
+
+    odd.becomes_blocked("InvalidSpec", &["spec.size", "three"])
+        .await?;
+    odd.awaits_event("Warning", "InvalidSpec", "spec.size")
+        .await?;
+    ensure!(
+        Children::of(&odd).await?.is_empty(),
+        "something was made for it"
+    );
+    neighbour.resize(3).await?;
+    neighbour.becomes_healthy(3).await?;
+    odd.resize(1).await?;
+    odd.becomes_healthy(1).await
+}
+
+/// The definition as it was before the API had a schema.
+fn without_validation() -> Result<Value> {
+    let mut definition = definition()?;
+    let schema = definition
+        .pointer_mut("/spec/versions/0/schema/openAPIV3Schema")
+        .context("the definition has no schema")?;
+    *schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    Ok(definition)
+}

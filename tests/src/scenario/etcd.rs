@@ -1,0 +1,135 @@
+//! etcd as its own client sees it: who is a member, who leads, what is stored.
+//!
+//! Independent of the operator: asks the members themselves.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::testbed::Testbed;
+
+/// One row of the member list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Member {
+    /// Its name; empty until it has started.
+    #[serde(default)]
+    pub name: String,
+    /// etcd's id.
+    #[serde(rename = "ID")]
+    pub id: u64,
+    /// It has no vote.
+    #[serde(default, rename = "isLearner")]
+    pub learner: bool,
+}
+
+/// One member, asked at its pod's address.
+#[derive(Clone)]
+pub struct Etcd {
+    testbed: Testbed,
+    namespace: String,
+    pod: String,
+}
+
+impl Etcd {
+    pub(crate) const fn new(testbed: Testbed, namespace: String, pod: String) -> Self {
+        Self {
+            testbed,
+            namespace,
+            pod,
+        }
+    }
+
+    /// The pod that is asked.
+    #[must_use]
+    pub fn pod(&self) -> &str {
+        &self.pod
+    }
+
+    /// The member list as a quorum knows it, sorted by name.
+    pub async fn members(&self) -> Result<Vec<Member>> {
+        #[derive(Deserialize)]
+        struct List {
+            members: Vec<Member>,
+        }
+        let List { mut members } = self.json(&["member", "list"]).await?;
+        members.sort();
+        Ok(members)
+    }
+
+    /// The cluster's id, as this member knows it.
+    pub async fn cluster_id(&self) -> Result<u64> {
+        Ok(self.status().await?.header.cluster_id)
+    }
+
+    /// The id of this member.
+    pub async fn id(&self) -> Result<u64> {
+        Ok(self.status().await?.header.member_id)
+    }
+
+    /// Whether this member leads.
+    pub async fn leads(&self) -> Result<bool> {
+        let status = self.status().await?;
+        Ok(status.leader == status.header.member_id)
+    }
+
+    /// Writes a key.
+    pub async fn put(&self, key: &str, value: &str) -> Result<()> {
+        self.run(&["put", key, value]).await.map(drop)
+    }
+
+    /// Reads a key as a quorum knows it.
+    pub async fn get(&self, key: &str) -> Result<String> {
+        self.read(key, "l").await
+    }
+
+    /// Reads a key from this member's own copy, which needs no quorum.
+    pub async fn get_serializable(&self, key: &str) -> Result<String> {
+        self.read(key, "s").await
+    }
+
+    async fn read(&self, key: &str, consistency: &str) -> Result<String> {
+        let consistency = format!("--consistency={consistency}");
+        let read = self
+            .run(&["get", key, "--print-value-only", &consistency])
+            .await?;
+        Ok(read.trim_end_matches('\n').to_owned())
+    }
+
+    async fn status(&self) -> Result<Status> {
+        #[derive(Deserialize)]
+        struct Endpoint {
+            #[serde(rename = "Status")]
+            status: Status,
+        }
+        let endpoints: Vec<Endpoint> = self.json(&["endpoint", "status"]).await?;
+        Ok(endpoints
+            .into_iter()
+            .next()
+            .context("etcdctl told no status")?
+            .status)
+    }
+
+    async fn json<T: for<'de> Deserialize<'de>>(&self, arguments: &[&str]) -> Result<T> {
+        let text = self
+            .run(&[arguments, &["--write-out=json"]].concat())
+            .await?;
+        serde_json::from_str(&text).with_context(|| format!("etcdctl answered {text}"))
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<String> {
+        let all = [&["--command-timeout=3s", "--dial-timeout=2s"], arguments].concat();
+        self.testbed.etcdctl(&self.namespace, &self.pod, &all).await
+    }
+}
+
+#[derive(Deserialize)]
+struct Status {
+    header: Header,
+    #[serde(default)]
+    leader: u64,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    cluster_id: u64,
+    member_id: u64,
+}
