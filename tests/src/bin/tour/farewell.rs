@@ -93,6 +93,9 @@ pub(crate) fn say(ground: &Ground, cluster: &Healthy, took: Duration) {
     );
     println!("  kubectl delete pod {pod}     # comes back as the same member, with its data");
     println!("  kubectl describe etcd {name}                # what happened and why");
+    println!(
+        "  kubectl exec deployment/binnacle -- binnacle explain /var/lib/binnacle/recordings     # every decision so far"
+    );
     if ground.is_own() {
         println!("\nStop\n  make stop");
     } else {
