@@ -53,22 +53,28 @@ macro_rules! reasons {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Reason {
             $($(#[doc = $doc])+ $name,)+
+            /// A reason of a newer module that this host has no name for; the message says what it is.
+            #[serde(other)]
+            Other,
         }
 
         impl Reason {
             /// Every reason, in the order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+ Self::Other];
 
             /// The name, as conditions show it.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => stringify!($name)),+ }
+                match self { $(Self::$name => stringify!($name),)+ Self::Other => "Other" }
             }
 
             /// The sentence of its documentation.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
-                match self { $(Self::$name => concat!($($doc),+)),+ }
+                match self {
+                    $(Self::$name => concat!($($doc),+),)+
+                    Self::Other => " A reason of a newer module that this host has no name for; the message says what it is.",
+                }
             }
         }
     };
@@ -158,5 +164,17 @@ reasons! {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else the decisions of a newer module would be refused for a word that bears on no effect.
+    #[test]
+    fn a_reason_of_a_newer_module_is_taken_as_other() {
+        let reason: Reason = serde_json::from_str("\"Levitating\"").unwrap();
+        assert_eq!(reason, Reason::Other);
     }
 }
