@@ -174,7 +174,7 @@ mod tests {
     /// Else the decisions of a newer module would be refused for a word that bears on no effect.
     #[test]
     fn a_reason_of_a_newer_module_is_taken_as_other() {
-        let reason: Reason = serde_json::from_str("\"Levitating\"").unwrap();
-        assert_eq!(reason, Reason::Other);
+        let read: Result<Reason, _> = serde_json::from_str("\"Levitating\"");
+        assert!(matches!(read, Ok(Reason::Other)));
     }
 }
