@@ -44,6 +44,15 @@ pub use progress::Progress;
 /// The testbed's name when nobody gives one.
 pub const DEFAULT_NAME: &str = "binnacle";
 
+/// The name that `BINNACLE_TESTBED` gives, or [`DEFAULT_NAME`].
+#[must_use]
+pub fn default_name() -> String {
+    let named = std::env::var("BINNACLE_TESTBED")
+        .ok()
+        .filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| DEFAULT_NAME.to_owned())
+}
+
 /// How long a fresh cluster may take to become ready on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 
@@ -272,10 +281,13 @@ async fn start(layout: &Layout, progress: &Progress) -> Result<Testbed> {
 /// Chooses the addresses and takes them by linking the switch; two testbeds that start at once do so one after the other.
 async fn claim_block(layout: &Layout, progress: &Progress) -> Result<Record> {
     let _lock = lock("addresses", progress).await?;
+    let block = network::free_block(layout).await?;
+    let made = node::make_hidden()?;
     let record = Record {
-        block: network::free_block(layout).await?,
+        block,
         boot: layout::boot()?,
         complete: false,
+        made,
     };
     layout.remember(&record)?;
     network::make_switch(layout, record.block).await?;
@@ -284,7 +296,8 @@ async fn claim_block(layout: &Layout, progress: &Progress) -> Result<Record> {
 
 /// Removes whatever there is of a testbed, the processes first.
 async fn clear(layout: &Layout) -> Result<()> {
-    if let Some(record) = layout.record() {
+    let record = layout.record();
+    if let Some(record) = &record {
         let nodes = Parts::all(layout, record.block);
         if record.boot == layout::boot()? {
             volumes::recycler(layout)
@@ -297,10 +310,18 @@ async fn clear(layout: &Layout) -> Result<()> {
     }
     match fs::remove_dir_all(layout.state()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("{} cannot be removed", layout.state().display()))
+            return Err(error)
+                .with_context(|| format!("{} cannot be removed", layout.state().display()));
         }
-        _ => Ok(()),
+        _ => {}
     }
+    if !layout::is_any_left()? {
+        for folder in record.into_iter().flat_map(|record| record.made) {
+            // Only an empty folder goes; somebody else may have begun to use it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    Ok(())
 }
 
 /// Holds off other processes that work on the same thing.

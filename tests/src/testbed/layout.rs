@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Daemon;
 
+const RECORD: &str = "testbed.json";
+
 /// How many nodes a testbed has.
 pub(crate) const NODES: u8 = 3;
 
@@ -68,6 +70,9 @@ pub(crate) struct Record {
     pub(crate) boot: String,
     /// Whether it once came up whole.
     pub(crate) complete: bool,
+    /// Empty folders that this machine did not have before.
+    #[serde(default)]
+    pub(crate) made: Vec<PathBuf>,
 }
 
 /// The folders and names of one testbed.
@@ -156,7 +161,7 @@ impl Layout {
     }
 
     fn record_file(&self) -> PathBuf {
-        self.state.join("testbed.json")
+        self.state.join(RECORD)
     }
 
     /// What is remembered, if anything readable is.
@@ -175,6 +180,14 @@ impl Layout {
 /// The folder of all testbeds' states.
 pub(crate) fn state_home() -> Result<PathBuf> {
     home("XDG_STATE_HOME", ".local/state")
+}
+
+/// Whether the state of any testbed is there.
+pub(crate) fn is_any_left() -> Result<bool> {
+    let states = fs::read_dir(state_home()?)?;
+    Ok(states
+        .flatten()
+        .any(|state| state.path().join(RECORD).exists()))
 }
 
 /// The folder of what may be built again at any time.

@@ -19,10 +19,22 @@ use super::process::{self, Daemon, inside, signal};
 use super::{cgroups, network, requirements, tools, wait};
 
 /// Folders that container programs insist on: each node has its own, so that those of this machine stay untouched.
-const HIDE: &str = "for folder in /run/containerd /var/lib/kubelet /var/log/containers; do
-  mkdir -p $folder && mount -t tmpfs testbed $folder || exit 1
-done
-exec sleep infinity";
+const HIDDEN: [&str; 3] = ["/run/containerd", "/var/lib/kubelet", "/var/log/containers"];
+
+/// Mounts an empty folder over each of its arguments and stays.
+const HIDE: &str =
+    r#"for folder; do mount -t tmpfs testbed "$folder" || exit 1; done; exec sleep infinity"#;
+
+/// Makes the places for the nodes' own folders that this machine does not have, and answers which they were.
+pub(crate) fn make_hidden() -> Result<Vec<PathBuf>> {
+    let missing: Vec<_> = HIDDEN
+        .map(PathBuf::from)
+        .into_iter()
+        .filter(|folder| !folder.exists())
+        .collect();
+    missing.iter().try_for_each(fs::create_dir_all)?;
+    Ok(missing)
+}
 
 /// The parts of one node.
 pub(crate) struct Parts<'a> {
@@ -77,7 +89,7 @@ impl<'a> Parts<'a> {
     pub(crate) async fn make(&self) -> Result<()> {
         fs::create_dir_all(self.folder())?;
         cgroups::make(&self.layout.cgroup(self.number))?;
-        let command = [
+        let unshare = [
             "unshare",
             "--net",
             "--mount",
@@ -86,9 +98,15 @@ impl<'a> Parts<'a> {
             "sh",
             "-c",
             HIDE,
+            "hide",
         ];
+        let command: Vec<_> = unshare
+            .into_iter()
+            .chain(HIDDEN)
+            .map(str::to_owned)
+            .collect();
         let daemon = self.layout.anchor(self.number);
-        let anchor = daemon.start(&command.map(str::to_owned)).await?;
+        let anchor = daemon.start(&command).await?;
         network::is_anchored(&daemon).await?;
         network::link_node(self.layout, self.block, self.number, anchor).await?;
         files::write(

@@ -104,7 +104,10 @@ if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
     trap 'rm -f "$policy"' EXIT
 fi
-apt-get install -y -qq --no-install-recommends "$@"
+apt-get install -y -qq --no-install-recommends "$@" || exit
+# Nor shall the next boot start what was installed for us alone.
+case " $* " in *" containerd "*) systemctl disable containerd 2>/dev/null ;; esac
+true
 "#;
 
 /// The folder that has the CNI plugins of the testbed's pod network.
