@@ -48,10 +48,6 @@ pub(crate) fn unborn() -> Resource {
     }
 }
 
-pub(crate) fn snapshot() -> Snapshot {
-    snapshot_of(resource())
-}
-
 pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
     Snapshot {
         schema: SCHEMA,

@@ -42,11 +42,16 @@ pub(crate) struct Data {
     pub(crate) cluster: ClusterId,
     pub(crate) me: MemberId,
     log: Vec<Entry>,
+    /// The member list that the log makes, sorted by id.
+    rows: Vec<Row>,
 }
 
 impl Data {
     fn progress(&self) -> (u32, usize) {
-        (self.log.last().map_or(0, |entry| entry.term), self.log.len())
+        (
+            self.log.last().map_or(0, |entry| entry.term),
+            self.log.len(),
+        )
     }
 
     pub(crate) fn holds(&self, write: u32) -> bool {
@@ -61,20 +66,51 @@ impl Data {
         u64::from(self.progress().0)
     }
 
-    pub(crate) fn rows(&self) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::with_capacity(8);
-        for entry in &self.log {
-            match entry.op {
-                Op::Lead | Op::Write(_) => {}
-                Op::AddVoter(id) => rows.push(Row { id, learner: false, started: false }),
-                Op::AddLearner(id) => rows.push(Row { id, learner: true, started: false }),
-                Op::Promote(id) => rows.iter_mut().filter(|row| row.id == id).for_each(|row| row.learner = false),
-                Op::Publish(id) => rows.iter_mut().filter(|row| row.id == id).for_each(|row| row.started = true),
-                Op::Remove(id) => rows.retain(|row| row.id != id),
-            }
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn new(cluster: ClusterId, me: MemberId) -> Self {
+        Self {
+            cluster,
+            me,
+            log: Vec::with_capacity(64),
+            rows: Vec::with_capacity(8),
+        }
+    }
+
+    fn push(&mut self, term: u32, op: Op) {
+        self.log.push(Entry { term, op });
+        let rows = &mut self.rows;
+        match op {
+            Op::Lead | Op::Write(_) => {}
+            Op::AddVoter(id) => rows.push(Row {
+                id,
+                learner: false,
+                started: false,
+            }),
+            Op::AddLearner(id) => rows.push(Row {
+                id,
+                learner: true,
+                started: false,
+            }),
+            Op::Promote(id) => rows
+                .iter_mut()
+                .filter(|row| row.id == id)
+                .for_each(|row| row.learner = false),
+            Op::Publish(id) => rows
+                .iter_mut()
+                .filter(|row| row.id == id)
+                .for_each(|row| row.started = true),
+            Op::Remove(id) => rows.retain(|row| row.id != id),
         }
         rows.sort_by_key(|row| row.id);
-        rows
+    }
+
+    /// Takes over what the leader has.
+    fn follow(&mut self, leader: &Self) {
+        self.log.clone_from(&leader.log);
+        self.rows.clone_from(&leader.rows);
     }
 
     fn has_removed(&self, id: MemberId) -> bool {
@@ -116,14 +152,15 @@ const NO_LEADER: Rejection = "etcdserver: request timed out";
 const UNHEALTHY: Rejection = "etcdserver: unhealthy cluster";
 const NOT_FOUND: Rejection = "etcdserver: member not found";
 const TOO_MANY_LEARNERS: Rejection = "etcdserver: too many learner members in cluster";
-const NOT_READY: Rejection = "etcdserver: can only promote a learner member which is in sync with leader";
+const NOT_READY: Rejection =
+    "etcdserver: can only promote a learner member which is in sync with leader";
 const NOT_LEARNER: Rejection = "etcdserver: can only promote a learner member";
-const FEW_STARTED: Rejection = "etcdserver: re-configuration failed due to not enough started members";
+const FEW_STARTED: Rejection =
+    "etcdserver: re-configuration failed due to not enough started members";
 const EXISTS: Rejection = "etcdserver: Peer URLs already exists";
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 const BOOTSTRAPPED: &str = "member has already been bootstrapped";
-const NO_PEERS: &str =
-    "cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs";
+const NO_PEERS: &str = "cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs";
 const UNEQUAL: &str = "error validating peerURLs: member count is unequal";
 
 /// All etcd clusters of the world.
@@ -166,39 +203,75 @@ impl Etcd {
                 Some(_) | None => Start::Runs,
             };
         }
-        let listed: Vec<(&str, &str)> = flags.initial_cluster.split(',').filter_map(|entry| entry.split_once('=')).collect();
-        if flags.state == "new" { self.bootstrap(disk, name, &listed, flags.token, peers) } else { self.join(disk, name, &listed, peers) }
+        let listed: Vec<(&str, &str)> = flags
+            .initial_cluster
+            .split(',')
+            .filter_map(|entry| entry.split_once('='))
+            .collect();
+        if flags.state == "new" {
+            self.bootstrap(disk, name, &listed, flags.token, peers)
+        } else {
+            self.join(disk, name, &listed, peers)
+        }
     }
 
-    fn bootstrap(&mut self, disk: u32, name: &str, listed: &[(&str, &str)], token: &str, peers: &[Peer]) -> Start {
+    fn bootstrap(
+        &mut self,
+        disk: u32,
+        name: &str,
+        listed: &[(&str, &str)],
+        token: &str,
+        peers: &[Peer],
+    ) -> Start {
         let cluster = ClusterId(hash(&(token, listed)));
         let id = |name: &str| MemberId(hash(&(token, name)));
         let me = id(name);
-        let knows_me = |data: &Data| data.cluster == cluster && data.rows().iter().any(|row| row.id == me && row.started);
-        if peers.iter().filter_map(|peer| self.data(peer.disk)).any(knows_me) {
+        let knows_me = |data: &Data| {
+            data.cluster == cluster && data.rows().iter().any(|row| row.id == me && row.started)
+        };
+        if peers
+            .iter()
+            .filter_map(|peer| self.data(peer.disk))
+            .any(knows_me)
+        {
             return Start::Exits(BOOTSTRAPPED);
         }
-        let mut log = Vec::with_capacity(64);
+        let mut data = Data::new(cluster, me);
         for (name, url) in listed {
             self.names.insert(id(name), (*name).to_owned());
             self.urls.insert(id(name), (*url).to_owned());
-            log.push(Entry { term: 1, op: Op::AddVoter(id(name)) });
+            data.push(1, Op::AddVoter(id(name)));
         }
-        self.disks.insert(disk, Some(Data { cluster, me, log }));
+        self.disks.insert(disk, Some(data));
         Start::Runs
     }
 
     fn join(&mut self, disk: u32, name: &str, listed: &[(&str, &str)], peers: &[Peer]) -> Start {
-        let remote = peers.iter().filter_map(|peer| self.data(peer.disk)).find(|data| {
-            let other = self.name(data.me);
-            other != name && !data.log.is_empty() && listed.iter().any(|(listed, _)| *listed == other)
-        });
-        let Some(remote) = remote else { return Start::Exits(NO_PEERS) };
+        let remote = peers
+            .iter()
+            .filter_map(|peer| self.data(peer.disk))
+            .find(|data| {
+                let other = self.name(data.me);
+                other != name
+                    && !data.log.is_empty()
+                    && listed.iter().any(|(listed, _)| *listed == other)
+            });
+        let Some(remote) = remote else {
+            return Start::Exits(NO_PEERS);
+        };
         let rows = remote.rows();
-        let url = listed.iter().find(|(listed, _)| *listed == name).map_or("", |(_, url)| url);
-        let me = rows.iter().find(|row| self.url(row.id) == url).map(|row| row.id);
-        let (Some(me), true) = (me, rows.len() == listed.len()) else { return Start::Exits(UNEQUAL) };
-        let data = Data { cluster: remote.cluster, me, log: Vec::with_capacity(64) };
+        let url = listed
+            .iter()
+            .find(|(listed, _)| *listed == name)
+            .map_or("", |(_, url)| url);
+        let me = rows
+            .iter()
+            .find(|row| self.url(row.id) == url)
+            .map(|row| row.id);
+        let (Some(me), true) = (me, rows.len() == listed.len()) else {
+            return Start::Exits(UNEQUAL);
+        };
+        let data = Data::new(remote.cluster, me);
         self.disks.insert(disk, Some(data));
         Start::Runs
     }
@@ -214,7 +287,8 @@ impl Etcd {
     pub(crate) fn confirmed(&self, cluster: ClusterId, peers: &[Peer]) -> Option<&Data> {
         let id = self.leader(cluster, peers)?;
         let data = self.of(cluster, id, peers)?;
-        self.has_votes(data, peers, |peer| peer.synced).then_some(data)
+        self.has_votes(data, peers, |peer| peer.synced)
+            .then_some(data)
     }
 
     /// Whether a linearizable read at this member is answered.
@@ -231,7 +305,10 @@ impl Etcd {
     fn has_votes(&self, leader: &Data, peers: &[Peer], counts: impl Fn(&Peer) -> bool) -> bool {
         let rows = leader.rows();
         let voters = rows.iter().filter(|row| !row.learner).count();
-        let found = self.voters_of(leader.cluster, &rows, peers).filter(|(peer, _)| counts(peer)).count();
+        let found = self
+            .voters_of(leader.cluster, rows, peers)
+            .filter(|(peer, _)| counts(peer))
+            .count();
         found > voters / 2
     }
 
@@ -242,8 +319,12 @@ impl Etcd {
         peers: &'a [Peer],
     ) -> impl Iterator<Item = (&'a Peer, &'a Data)> {
         peers.iter().filter_map(move |peer| {
-            let data = self.data(peer.disk).filter(|data| data.cluster == cluster)?;
-            rows.iter().any(|row| row.id == data.me && !row.learner).then_some((peer, data))
+            let data = self
+                .data(peer.disk)
+                .filter(|data| data.cluster == cluster)?;
+            rows.iter()
+                .any(|row| row.id == data.me && !row.learner)
+                .then_some((peer, data))
         })
     }
 
@@ -259,15 +340,17 @@ impl Etcd {
             let rows = candidate.rows();
             let voters = rows.iter().filter(|row| !row.learner).count();
             let votes = self
-                .voters_of(cluster, &rows, peers)
+                .voters_of(cluster, rows, peers)
                 .filter(|(_, voter)| voter.progress() <= candidate.progress())
                 .count();
-            rows.iter().any(|row| row.id == candidate.me && !row.learner) && votes > voters / 2
+            rows.iter()
+                .any(|row| row.id == candidate.me && !row.learner)
+                && votes > voters / 2
         });
         let (disk, me) = winner.map(|(disk, data)| (disk, data.me))?;
         let data = self.disks.get_mut(&disk).and_then(Option::as_mut)?;
         let term = data.progress().0 + 1;
-        data.log.push(Entry { term, op: Op::Lead });
+        data.push(term, Op::Lead);
         self.leaders.insert(cluster, me);
         Some(me)
     }
@@ -279,27 +362,51 @@ impl Etcd {
 
     /// Gives the leader's log to everybody who follows.
     pub(crate) fn replicate(&mut self, cluster: ClusterId, peers: &[Peer]) {
-        let Some(leader) = self.leader(cluster, peers).and_then(|id| self.of(cluster, id, peers)) else { return };
-        let (me, log) = (leader.me, leader.log.clone());
-        let rows = leader.rows();
-        for peer in peers.iter().filter(|peer| peer.synced) {
-            let Some(Some(data)) = self.disks.get_mut(&peer.disk) else { continue };
-            let is_member = rows.iter().any(|row| row.id == data.me);
-            if data.cluster == cluster && data.me != me && is_member && data.log.len() != log.len() {
-                data.log.clone_from(&log);
+        let leader = self
+            .leader(cluster, peers)
+            .and_then(|id| self.of(cluster, id, peers));
+        let Some(leader) = leader else { return };
+        let lags = |data: &Data| {
+            data.cluster == cluster
+                && data.me != leader.me
+                && leader.rows.iter().any(|row| row.id == data.me)
+                && data.progress() != leader.progress()
+        };
+        let followers = peers
+            .iter()
+            .filter(|peer| peer.synced)
+            .map(|peer| peer.disk);
+        let behind: Vec<u32> = followers
+            .filter(|disk| self.data(*disk).is_some_and(lags))
+            .collect();
+        if behind.is_empty() {
+            return;
+        }
+        let leader = leader.clone();
+        for disk in behind {
+            if let Some(Some(data)) = self.disks.get_mut(&disk) {
+                data.follow(&leader);
             }
         }
     }
 
     /// Appends to the leader's log what a quorum takes at once.
-    pub(crate) fn propose(&mut self, cluster: ClusterId, peers: &[Peer], op: Op) -> Result<(), Rejection> {
+    pub(crate) fn propose(
+        &mut self,
+        cluster: ClusterId,
+        peers: &[Peer],
+        op: Op,
+    ) -> Result<(), Rejection> {
         let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
         let (me, term) = (leader.me, leader.progress().0);
         let disk = peers.iter().map(|peer| peer.disk).find(|disk| {
-            self.data(*disk).is_some_and(|data| data.cluster == cluster && data.me == me)
+            self.data(*disk)
+                .is_some_and(|data| data.cluster == cluster && data.me == me)
         });
-        let Some(Some(data)) = disk.and_then(|disk| self.disks.get_mut(&disk)) else { return Err(NO_LEADER) };
-        data.log.push(Entry { term, op });
+        let Some(Some(data)) = disk.and_then(|disk| self.disks.get_mut(&disk)) else {
+            return Err(NO_LEADER);
+        };
+        data.push(term, op);
         self.replicate(cluster, peers);
         if op == Op::Remove(me) {
             self.leaders.remove(&cluster);
@@ -314,12 +421,19 @@ impl Etcd {
         peers: &[Peer],
         now: i64,
     ) -> Result<MemberId, Rejection> {
-        let rows = self.confirmed(cluster, peers).ok_or(NO_LEADER)?.rows();
+        let rows = self
+            .confirmed(cluster, peers)
+            .ok_or(NO_LEADER)?
+            .rows()
+            .to_vec();
         if rows.iter().any(|row| self.url(row.id) == url) {
             return Err(EXISTS);
         }
         let voters = rows.iter().filter(|row| !row.learner).count();
-        let long = self.voters_of(cluster, &rows, peers).filter(|(peer, _)| peer.since + CONNECTED_MS <= now).count();
+        let long = self
+            .voters_of(cluster, &rows, peers)
+            .filter(|(peer, _)| peer.since + CONNECTED_MS <= now)
+            .count();
         if voters > 1 && long < voters {
             return Err(UNHEALTHY);
         }
@@ -328,13 +442,19 @@ impl Etcd {
         }
         self.added += 1;
         let id = MemberId(hash(&(url, self.added)));
-        self.names.insert(id, names::member_of_url(url).unwrap_or_default().to_owned());
+        self.names
+            .insert(id, names::member_of_url(url).unwrap_or_default().to_owned());
         self.urls.insert(id, url.to_owned());
         self.propose(cluster, peers, Op::AddLearner(id))?;
         Ok(id)
     }
 
-    pub(crate) fn promote(&mut self, cluster: ClusterId, id: MemberId, peers: &[Peer]) -> Result<(), Rejection> {
+    pub(crate) fn promote(
+        &mut self,
+        cluster: ClusterId,
+        id: MemberId,
+        peers: &[Peer],
+    ) -> Result<(), Rejection> {
         let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
         let rows = leader.rows();
         let row = rows.iter().find(|row| row.id == id).ok_or(NOT_FOUND)?;
@@ -342,32 +462,53 @@ impl Etcd {
             return Err(NOT_LEARNER);
         }
         let index = leader.index();
-        let caught_up = peers.iter().filter(|peer| peer.synced).filter_map(|peer| self.data(peer.disk)).any(|data| {
-            data.cluster == cluster && data.me == id && data.index() * 10 >= index * 9
-        });
+        let caught_up = peers
+            .iter()
+            .filter(|peer| peer.synced)
+            .filter_map(|peer| self.data(peer.disk))
+            .any(|data| data.cluster == cluster && data.me == id && data.index() * 10 >= index * 9);
         if !caught_up {
             return Err(NOT_READY);
         }
         let voters = rows.iter().filter(|row| !row.learner).count();
-        let started = rows.iter().filter(|row| !row.learner && row.started).count();
+        let started = rows
+            .iter()
+            .filter(|row| !row.learner && row.started)
+            .count();
         if started + 1 < (voters + 1) / 2 + 1 {
             return Err(FEW_STARTED);
         }
         self.propose(cluster, peers, Op::Promote(id))
     }
 
-    pub(crate) fn remove(&mut self, cluster: ClusterId, id: MemberId, peers: &[Peer], now: i64) -> Result<(), Rejection> {
-        let rows = self.confirmed(cluster, peers).ok_or(NO_LEADER)?.rows();
+    pub(crate) fn remove(
+        &mut self,
+        cluster: ClusterId,
+        id: MemberId,
+        peers: &[Peer],
+        now: i64,
+    ) -> Result<(), Rejection> {
+        let rows = self
+            .confirmed(cluster, peers)
+            .ok_or(NO_LEADER)?
+            .rows()
+            .to_vec();
         let row = rows.iter().find(|row| row.id == id).ok_or(NOT_FOUND)?;
         if !row.learner {
             let voters = rows.iter().filter(|row| !row.learner).count();
-            let started = rows.iter().filter(|row| !row.learner && row.id != id && row.started).count();
+            let started = rows
+                .iter()
+                .filter(|row| !row.learner && row.id != id && row.started)
+                .count();
             if voters <= 1 || started < (voters - 1) / 2 + 1 {
                 return Err(FEW_STARTED);
             }
             let mut active = self.voters_of(cluster, &rows, peers);
             let is_active = active.any(|(_, data)| data.me == id);
-            let long = self.voters_of(cluster, &rows, peers).filter(|(peer, _)| peer.since + CONNECTED_MS <= now).count();
+            let long = self
+                .voters_of(cluster, &rows, peers)
+                .filter(|(peer, _)| peer.since + CONNECTED_MS <= now)
+                .count();
             if is_active && long.saturating_sub(1) < 1 + (voters - 1) / 2 {
                 return Err(UNHEALTHY);
             }
@@ -375,7 +516,12 @@ impl Etcd {
         self.propose(cluster, peers, Op::Remove(id))
     }
 
-    pub(crate) fn move_leader(&mut self, cluster: ClusterId, to: MemberId, peers: &[Peer]) -> Result<(), Rejection> {
+    pub(crate) fn move_leader(
+        &mut self,
+        cluster: ClusterId,
+        to: MemberId,
+        peers: &[Peer],
+    ) -> Result<(), Rejection> {
         let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
         let rows = leader.rows();
         let term = leader.progress().0 + 1;
@@ -383,12 +529,13 @@ impl Etcd {
             return Err(NOT_FOUND);
         }
         let target = peers.iter().filter(|peer| peer.synced).find(|peer| {
-            self.data(peer.disk).is_some_and(|data| data.cluster == cluster && data.me == to)
+            self.data(peer.disk)
+                .is_some_and(|data| data.cluster == cluster && data.me == to)
         });
         let Some(Some(data)) = target.and_then(|peer| self.disks.get_mut(&peer.disk)) else {
             return Err(NO_LEADER);
         };
-        data.log.push(Entry { term, op: Op::Lead });
+        data.push(term, Op::Lead);
         self.leaders.insert(cluster, to);
         self.replicate(cluster, peers);
         Ok(())
@@ -396,8 +543,11 @@ impl Etcd {
 
     /// Whether the member learns from the others that it was removed.
     pub(crate) fn is_expelled(&self, disk: u32, peers: &[Peer]) -> bool {
-        let Some(data) = self.data(disk) else { return false };
-        self.confirmed(data.cluster, peers).is_some_and(|leader| leader.has_removed(data.me))
+        let Some(data) = self.data(disk) else {
+            return false;
+        };
+        self.confirmed(data.cluster, peers)
+            .is_some_and(|leader| leader.has_removed(data.me))
     }
 }
 

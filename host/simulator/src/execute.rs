@@ -1,7 +1,9 @@
 //! Carries out decisions as the host does: fresh reads, the envelope's leave, then the effect, in order, stopping at
 //! the first that is refused or fails.
 
-use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, OutcomeKind, PastOutcome, names};
+use contract::{
+    Action, Child, Effect, ObjectKind, ObjectPrecondition, OutcomeKind, PastOutcome, names,
+};
 
 use crate::fact::{Deed, Fact};
 use crate::plan::Mishap;
@@ -35,16 +37,30 @@ impl World {
             self.advance(until);
             let number = flight.count;
             flight.count += 1;
-            let mishap = self.plan.mishaps.iter().find(|(at, _)| *at == number).map(|(_, mishap)| *mishap);
+            let mishap = self
+                .plan
+                .mishaps
+                .iter()
+                .find(|(at, _)| *at == number)
+                .map(|(_, mishap)| *mishap);
             if let Some(mishap) = mishap {
                 self.tell(|_| format!("MISHAP with the next action {mishap}"));
             }
             if mishap == Some(Mishap::EndsBefore) {
-                return Execution { outcomes: Vec::new(), ended: true };
+                return Execution {
+                    outcomes: Vec::new(),
+                    ended: true,
+                };
             }
             let reads = envelope::reads(action);
             if let Err(refusal) = envelope::check(action, &self.fresh(&reads)) {
-                self.tell(|_| format!("    refused {} {}: {refusal}", action.effect.name(), action.effect.target()));
+                self.tell(|_| {
+                    format!(
+                        "    refused {} {}: {refusal}",
+                        action.effect.name(),
+                        action.effect.target()
+                    )
+                });
                 outcomes.push(outcome(action, OutcomeKind::Refused, &refusal.to_string()));
                 stopped = true;
                 continue;
@@ -53,42 +69,67 @@ impl World {
                 Some(Mishap::NeverArrives) => Err("connection refused"),
                 Some(Mishap::Late(late)) if action.effect.kind().is_some() => {
                     self.late.push(Some(action.clone()));
-                    self.timers.set(self.now + late, Timer::Land(self.late.len() - 1));
+                    self.timers
+                        .set(self.now + late, Timer::Land(self.late.len() - 1));
                     Err("timed out")
                 }
-                Some(Mishap::AnswerLost | Mishap::Late(_)) => self.effect(action).and(Err("timed out")),
+                Some(Mishap::AnswerLost | Mishap::Late(_)) => {
+                    self.effect(action).and(Err("timed out"))
+                }
                 Some(Mishap::EndsAfter) => {
                     // Whether it succeeded is for the next instance to find out.
                     let _ = self.effect(action);
-                    return Execution { outcomes: Vec::new(), ended: true };
+                    return Execution {
+                        outcomes: Vec::new(),
+                        ended: true,
+                    };
                 }
                 Some(Mishap::EndsBefore) | None => self.effect(action),
             };
             match done {
                 Ok(()) => outcomes.push(outcome(action, OutcomeKind::Done, "")),
                 Err(why) => {
-                    self.tell(|_| format!("    failed {} {}: {why}", action.effect.name(), action.effect.target()));
+                    self.tell(|_| {
+                        format!(
+                            "    failed {} {}: {why}",
+                            action.effect.name(),
+                            action.effect.target()
+                        )
+                    });
                     outcomes.push(outcome(action, OutcomeKind::Failed, why));
                     stopped = true;
                 }
             }
         }
-        Execution { outcomes, ended: false }
+        Execution {
+            outcomes,
+            ended: false,
+        }
     }
 
     /// A request arrives that nobody waits for any more. The API server judges by itself.
     pub(crate) fn land(&mut self, index: usize) {
         if let Some(action) = self.late.get_mut(index).and_then(Option::take) {
-            self.tell(|_| format!("LATE  {} {} arrives", action.effect.name(), action.effect.target()));
+            self.tell(|_| {
+                format!(
+                    "LATE  {} {} arrives",
+                    action.effect.name(),
+                    action.effect.target()
+                )
+            });
             // The answer goes nowhere.
+            self.landing = true;
             let _ = self.effect(&action);
+            self.landing = false;
         }
     }
 
     /// The effect itself, as the API server or etcd grants it.
     fn effect(&mut self, action: &Action) -> Result<(), &'static str> {
         let Action { effect, pre } = action;
-        if effect.kind().is_some() || matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. }) {
+        if effect.kind().is_some()
+            || matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. })
+        {
             if !self.api {
                 return Err("the API server does not answer");
             }
@@ -120,25 +161,46 @@ impl World {
                 self.changed = true;
                 Deed::Wrote(effect.name())
             }
-            Effect::Delete { kind, name, grace_seconds } => {
-                let uid = self.kube.head(*kind, name).seen().map(|head| head.uid.clone()).ok_or("not found")?;
+            Effect::Delete {
+                kind,
+                name,
+                grace_seconds,
+            } => {
+                let uid = self
+                    .kube
+                    .head(*kind, name)
+                    .seen()
+                    .map(|head| head.uid.clone())
+                    .ok_or("not found")?;
                 if !is_same(pre.object.as_ref(), &uid) {
                     return Err("the UID does not match");
                 }
                 lost = self.lost_with(*kind, name);
                 self.delete(*kind, name, *grace_seconds)
             }
-            Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. } | Effect::MoveLeader { .. } => {
-                self.membership_change(effect)?
-            }
+            Effect::AddLearner { .. }
+            | Effect::Promote { .. }
+            | Effect::RemoveMember { .. }
+            | Effect::MoveLeader { .. } => self.membership_change(effect)?,
         };
+        self.moves += 1;
         if let Some(before) = before {
-            self.facts.push(Fact::Deed { at: self.now, deed, before, lost });
+            self.facts.push(Fact::Deed {
+                at: self.now,
+                deed,
+                before,
+                lost,
+                late: self.landing,
+            });
         }
         Ok(())
     }
 
-    fn apply(&mut self, object: &Child, pre: Option<&ObjectPrecondition>) -> Result<Deed, &'static str> {
+    fn apply(
+        &mut self,
+        object: &Child,
+        pre: Option<&ObjectPrecondition>,
+    ) -> Result<Deed, &'static str> {
         let found = self.kube.head(object.kind(), object.name());
         match (found.seen(), pre) {
             (Some(_), Some(ObjectPrecondition::Absent)) => return Err("already exists"),
@@ -154,7 +216,8 @@ impl World {
         }
         self.changed = true;
         let annotations = object.metadata().annotations.as_ref();
-        let state = annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+        let state =
+            annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
         Ok(match state.map(String::as_str) {
             Some("new") => Deed::StartedNew(object.name().to_owned()),
             Some(_) | None => Deed::Wrote("Apply"),
@@ -185,7 +248,7 @@ impl World {
     }
 
     fn membership_change(&mut self, effect: &Effect) -> Result<Deed, &'static str> {
-        let cluster = self.called().ok_or("no cluster")?;
+        let cluster = self.recorded().ok_or("no cluster")?;
         let (peers, now) = (self.peers(), self.now);
         let deed = match effect {
             Effect::AddLearner { name, peer_urls } => {
@@ -219,15 +282,31 @@ impl World {
     /// Acknowledged writes whose last copy is on the disk that goes with this object.
     fn lost_with(&self, kind: ObjectKind, name: &str) -> Vec<u32> {
         let disk = match kind {
-            ObjectKind::Pod => self.kube.pods.get(name).filter(|pod| pod.api.claim.is_none()).map(|pod| pod.number),
-            ObjectKind::PersistentVolumeClaim => self.kube.claims.get(name).map(|claim| claim.number),
+            ObjectKind::Pod => self
+                .kube
+                .pods
+                .get(name)
+                .filter(|pod| pod.api.claim.is_none())
+                .map(|pod| pod.number),
+            ObjectKind::PersistentVolumeClaim => {
+                self.kube.claims.get(name).map(|claim| claim.number)
+            }
             ObjectKind::Service | ObjectKind::PodDisruptionBudget => None,
         };
         let Some(disk) = disk else { return Vec::new() };
-        let holds = |disk: u32, write: u32| self.etcd.data(disk).is_some_and(|data| data.holds(write));
-        let others = || self.etcd.disks.keys().copied().filter(|other| *other != disk);
+        let holds =
+            |disk: u32, write: u32| self.etcd.data(disk).is_some_and(|data| data.holds(write));
+        let others = || {
+            self.etcd
+                .disks
+                .keys()
+                .copied()
+                .filter(|other| *other != disk)
+        };
         let writes = self.acknowledged.iter().copied();
-        writes.filter(|write| holds(disk, *write) && !others().any(|other| holds(other, *write))).collect()
+        writes
+            .filter(|write| holds(disk, *write) && !others().any(|other| holds(other, *write)))
+            .collect()
     }
 }
 
@@ -260,13 +339,19 @@ fn describe(effect: &Effect) -> String {
         Effect::Event { reason, note, .. } => format!("Event {reason}: {note}"),
         Effect::Apply { object } => {
             let annotations = object.metadata().annotations.as_ref();
-            let state = annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
-            format!("Apply {} {}", object.kind().name(), state.map_or("", String::as_str))
+            let state = annotations
+                .and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+            format!(
+                "Apply {} {}",
+                object.kind().name(),
+                state.map_or("", String::as_str)
+            )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
-        Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. } | Effect::MoveLeader { .. } => {
-            effect.name().to_owned()
-        }
+        Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. } => effect.name().to_owned(),
     }
 }

@@ -24,6 +24,15 @@ pub enum Fact {
         before: Truth,
         /// Acknowledged writes of which this destroyed the last copy.
         lost: Vec<u32>,
+        /// The request arrived late, when the world had moved on since its last check.
+        late: bool,
+    },
+    /// The operator acted many times in a row on a world that did not move.
+    Spun {
+        /// When.
+        at: i64,
+        /// The effects of its last decision.
+        effects: Vec<&'static str>,
     },
     /// A member was elected.
     Elected {

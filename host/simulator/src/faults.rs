@@ -9,7 +9,11 @@ use crate::world::World;
 
 impl World {
     pub(crate) fn begin_fault(&mut self, index: usize) {
-        let Planned { at: _, lasts, fault } = self.plan.faults[index];
+        let Planned {
+            at: _,
+            lasts,
+            fault,
+        } = self.plan.faults[index];
         self.tell(|_| format!("FAULT {fault}"));
         if lasts > 0 {
             self.timers.set(self.now + lasts, Timer::Heal(index));
@@ -70,14 +74,31 @@ impl World {
     /// The name of one of the pods.
     fn chosen(&self, which: u32) -> Option<String> {
         let count = self.kube.pods.len();
-        let index = usize::try_from(which).unwrap_or_default().checked_rem(count)?;
+        let index = usize::try_from(which)
+            .unwrap_or_default()
+            .checked_rem(count)?;
         self.kube.pods.keys().nth(index).cloned()
     }
 
     fn wipe(&mut self, which: u32) {
-        let Some(pod) = self.chosen(which).and_then(|name| self.kube.pods.get(&name)) else { return };
+        let Some(pod) = self
+            .chosen(which)
+            .and_then(|name| self.kube.pods.get(&name))
+        else {
+            return;
+        };
         let (number, disk, runs) = (pod.number, pod.disk, pod.process.is_some());
-        self.tell(|world| format!("      the disk of {} is empty now", world.kube.pods.values().find(|pod| pod.number == number).map_or("", |pod| &pod.api.name)));
+        self.tell(|world| {
+            format!(
+                "      the disk of {} is empty now",
+                world
+                    .kube
+                    .pods
+                    .values()
+                    .find(|pod| pod.number == number)
+                    .map_or("", |pod| &pod.api.name)
+            )
+        });
         if let Some(disk) = disk {
             self.etcd.disks.insert(disk, None);
         }
@@ -87,7 +108,12 @@ impl World {
     }
 
     fn kill(&mut self, which: u32) {
-        let Some(pod) = self.chosen(which).and_then(|name| self.kube.pods.get(&name)) else { return };
+        let Some(pod) = self
+            .chosen(which)
+            .and_then(|name| self.kube.pods.get(&name))
+        else {
+            return;
+        };
         if pod.process.is_some() {
             let number = pod.number;
             self.exited(number, 137, "");
@@ -95,8 +121,14 @@ impl World {
     }
 
     fn freeze(&mut self, which: u32, frozen: bool) {
-        let Some(name) = self.chosen(which) else { return };
-        let process = self.kube.pods.get_mut(&name).and_then(|pod| pod.process.as_mut());
+        let Some(name) = self.chosen(which) else {
+            return;
+        };
+        let process = self
+            .kube
+            .pods
+            .get_mut(&name)
+            .and_then(|pod| pod.process.as_mut());
         if let Some(process) = process {
             process.frozen = frozen;
         }
@@ -104,7 +136,13 @@ impl World {
 
     fn thaw(&mut self) {
         let frozen = |pod: &&mut Member| pod.process.is_some_and(|process| process.frozen);
-        let thawed: Vec<u32> = self.kube.pods.values_mut().filter(frozen).map(|pod| pod.number).collect();
+        let thawed: Vec<u32> = self
+            .kube
+            .pods
+            .values_mut()
+            .filter(frozen)
+            .map(|pod| pod.number)
+            .collect();
         for number in thawed {
             self.reached_again(number);
         }
@@ -113,9 +151,13 @@ impl World {
     /// A process that went on by itself is reached again, and must hear of the others first.
     fn reached_again(&mut self, number: u32) {
         let now = self.now;
-        let Some(pod) = self.kube.pod_numbered(number) else { return };
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
         let run = pod.runs;
-        let Some(process) = pod.process.as_mut() else { return };
+        let Some(process) = pod.process.as_mut() else {
+            return;
+        };
         process.frozen = false;
         if process.serves.is_some() {
             process.serves = Some(now);
@@ -125,12 +167,16 @@ impl World {
     }
 
     fn node_numbered(&self, which: u32) -> Option<u32> {
-        let index = usize::try_from(which).unwrap_or_default().checked_rem(self.kube.nodes.len())?;
+        let index = usize::try_from(which)
+            .unwrap_or_default()
+            .checked_rem(self.kube.nodes.len())?;
         self.kube.nodes.keys().nth(index).copied()
     }
 
     fn node_away(&mut self, which: u32, state: Node) {
-        let Some(node) = self.node_numbered(which) else { return };
+        let Some(node) = self.node_numbered(which) else {
+            return;
+        };
         if self.kube.nodes.get(&node) != Some(&Node::Up) {
             return;
         }
@@ -143,7 +189,12 @@ impl World {
     }
 
     fn stop_processes(&mut self, node: u32) {
-        for pod in self.kube.pods.values_mut().filter(|pod| pod.node == Some(node)) {
+        for pod in self
+            .kube
+            .pods
+            .values_mut()
+            .filter(|pod| pod.node == Some(node))
+        {
             if pod.process.take().is_some() {
                 pod.failures = 0;
             }
@@ -152,8 +203,13 @@ impl World {
 
     /// All nodes that are away at the end of the fault come back: the same index may mean another node by then.
     fn node_back(&mut self, _which: u32) {
-        let away: Vec<u32> =
-            self.kube.nodes.iter().filter(|(_, state)| **state != Node::Up).map(|(node, _)| *node).collect();
+        let away: Vec<u32> = self
+            .kube
+            .nodes
+            .iter()
+            .filter(|(_, state)| **state != Node::Up)
+            .map(|(node, _)| *node)
+            .collect();
         for node in away {
             self.kube.nodes.insert(node, Node::Up);
             for name in self.names_on(node) {
@@ -163,7 +219,9 @@ impl World {
     }
 
     fn pod_back(&mut self, name: &str) {
-        let Some(pod) = self.kube.pods.get_mut(name) else { return };
+        let Some(pod) = self.kube.pods.get_mut(name) else {
+            return;
+        };
         let number = pod.number;
         if pod.api.deleted.is_some() {
             self.after(100, 1_500, Timer::Gone(number));
@@ -182,7 +240,9 @@ impl World {
     }
 
     fn lose_node(&mut self, which: u32) {
-        let Some(node) = self.node_numbered(which) else { return };
+        let Some(node) = self.node_numbered(which) else {
+            return;
+        };
         self.kube.nodes.remove(&node);
         self.stop_processes(node);
         let disks: Vec<u32> = self
@@ -191,14 +251,21 @@ impl World {
             .values()
             .filter(|claim| claim.node == Some(node))
             .map(|claim| claim.number)
-            .chain(self.kube.pods.values().filter(|pod| pod.node == Some(node) && pod.api.claim.is_none()).map(|pod| pod.number))
+            .chain(
+                self.kube
+                    .pods
+                    .values()
+                    .filter(|pod| pod.node == Some(node) && pod.api.claim.is_none())
+                    .map(|pod| pod.number),
+            )
             .collect();
         for disk in disks {
             self.etcd.disks.insert(disk, None);
         }
         let another = 100 + self.kube.number();
         self.kube.nodes.insert(another, Node::Up);
-        self.timers.set(self.now + 60_000, Timer::NodeForgotten(node));
+        self.timers
+            .set(self.now + 60_000, Timer::NodeForgotten(node));
     }
 
     /// Somebody edits the spec.

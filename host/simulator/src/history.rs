@@ -3,7 +3,7 @@
 //! Owns the operator's loop: when it looks, what its caches hold, what it remembers between passes. What is decided
 //! comes from the caller.
 
-use contract::{Decision, Objects, PastOutcome, Reason, Resource, Snapshot};
+use contract::{Decision, OutcomeKind, PastOutcome, Reason, Snapshot};
 
 use crate::execute::InFlight;
 use crate::fact::{End, Fact, History, Truth};
@@ -16,6 +16,8 @@ const PATIENCE: i64 = 2_400_000;
 const VIGIL: i64 = 500_000;
 /// Passes without an action at the goal that count as rest.
 const RESTING: u32 = 3;
+/// So many passes in a row that act on a world which did not move are a loop.
+const SPINNING: u32 = 12;
 /// An operator's restart takes so long.
 const RESTART: i64 = 1_500;
 /// Passes that no history needs.
@@ -31,28 +33,50 @@ pub fn simulate(
     tell: bool,
 ) -> History {
     let mut world = World::new(plan, tell);
-    let mut operator = Operator::new(&world);
+    let mut operator = Operator::new();
     let calm = plan.calm_from();
     let mut rest = 0;
     let last = loop {
         operator.wait(&mut world);
-        let Some(pass) = operator.pass(&mut world, decide) else { continue };
+        let Some(pass) = operator.pass(&mut world, decide) else {
+            continue;
+        };
         let now = world.now;
         if now >= calm {
-            let truth = world.truth();
-            rest = if pass.acted || !is_goal(&truth) { 0 } else { rest + 1 };
-            let given_up = is_hopeless(&truth) && now >= calm + VIGIL;
+            rest = if pass.acted || !is_goal(&world.truth()) {
+                0
+            } else {
+                rest + 1
+            };
+            let given_up = now >= calm + VIGIL && is_hopeless(&world.truth());
             if rest >= RESTING || given_up || now >= calm + PATIENCE || operator.passes >= MANY {
                 break pass;
             }
         }
     };
-    let Pass { acted: _, reasons, words: last_words } = last;
+    let Pass {
+        acted: _,
+        reasons,
+        words: last_words,
+    } = last;
     let truth = world.truth();
-    let World { facts, words, now, .. } = world;
-    let end =
-        End { at: now, calm, truth, rested: rest >= RESTING, reasons, passes: operator.passes, last_words };
-    History { facts, end, words: words.unwrap_or_default() }
+    let World {
+        facts, words, now, ..
+    } = world;
+    let end = End {
+        at: now,
+        calm,
+        truth,
+        rested: rest >= RESTING,
+        reasons,
+        passes: operator.passes,
+        last_words,
+    };
+    History {
+        facts,
+        end,
+        words: words.unwrap_or_default(),
+    }
 }
 
 struct Pass {
@@ -63,29 +87,31 @@ struct Pass {
 
 struct Operator {
     next: i64,
-    resource: Resource,
-    objects: Objects,
     outcomes: Vec<PastOutcome>,
     previous: Option<Snapshot>,
     flight: InFlight,
     passes: u32,
     /// Passes in a row in which nothing was to be done and nothing had changed.
     idle: u32,
+    /// Passes in a row in which something was done though nothing but the status had changed.
+    spinning: u32,
+    /// How far the world had moved at the last pass.
+    moves: u64,
     /// Restarts and echoes of the plan that happened already.
     seen: Vec<usize>,
 }
 
 impl Operator {
-    fn new(world: &World) -> Self {
+    fn new() -> Self {
         Self {
             next: 0,
-            resource: world.kube.resource.clone(),
-            objects: world.kube.objects(),
             outcomes: Vec::new(),
             previous: None,
             flight: InFlight::default(),
             passes: 0,
             idle: 0,
+            spinning: 0,
+            moves: 0,
             seen: Vec::new(),
         }
     }
@@ -107,23 +133,37 @@ impl Operator {
         }
     }
 
-    fn pass(&mut self, world: &mut World, decide: &mut dyn FnMut(&Snapshot) -> Decision) -> Option<Pass> {
+    fn pass(
+        &mut self,
+        world: &mut World,
+        decide: &mut dyn FnMut(&Snapshot) -> Decision,
+    ) -> Option<Pass> {
         self.passes += 1;
+        let moves = std::mem::replace(&mut self.moves, world.moves);
         world.changed = false;
         if self.happens(world, Fault::Restart) {
             self.restart(world);
             return None;
         }
-        if world.api && !is_stale(world) {
-            self.resource.clone_from(&world.kube.resource);
-            self.objects = world.kube.objects();
-        }
-        let snapshot = world.snapshot(&self.resource, &self.objects, &self.outcomes);
-        let echo = if self.happens(world, Fault::Echo) { self.previous.take() } else { None };
+        let stale = self
+            .previous
+            .as_ref()
+            .filter(|_| !world.api || is_stale(world));
+        let snapshot = world.snapshot(stale, &self.outcomes);
+        let echo = if self.happens(world, Fault::Echo) {
+            self.previous.take()
+        } else {
+            None
+        };
         let decided_on = echo.as_ref().unwrap_or(&snapshot);
         let decision = decide(decided_on);
         world.tell(|world| tell_pass(world, decided_on, &decision));
-        let Decision { schema: _, actions, requeue, report } = &decision;
+        let Decision {
+            schema: _,
+            actions,
+            requeue,
+            report,
+        } = &decision;
         let mut acted = !actions.is_empty();
         if let Err(refusals) = envelope::permit(&decision, decided_on) {
             let why = refusals.iter().map(ToString::to_string).collect();
@@ -138,15 +178,47 @@ impl Operator {
             self.outcomes = execution.outcomes;
         }
         acted |= !self.outcomes.is_empty();
-        let words = report.findings.iter().map(|finding| format!("{}: {}", finding.reason, finding.message)).collect();
-        let reasons = report.findings.iter().map(|finding| finding.reason).collect();
+        let wrote = self
+            .outcomes
+            .iter()
+            .any(|past| past.outcome == OutcomeKind::Done);
+        self.spinning = if wrote && world.moves == moves {
+            self.spinning + 1
+        } else {
+            0
+        };
+        if self.spinning == SPINNING {
+            let effects = actions.iter().map(|action| action.effect.name()).collect();
+            world.facts.push(Fact::Spun {
+                at: world.now,
+                effects,
+            });
+        }
+        let words = report
+            .findings
+            .iter()
+            .map(|finding| format!("{}: {}", finding.reason, finding.message))
+            .collect();
+        let reasons = report
+            .findings
+            .iter()
+            .map(|finding| finding.reason)
+            .collect();
         let wished = requeue.map_or(30_000, |requeue| requeue.after.0);
         self.idle = if acted { 0 } else { self.idle + 1 };
         // Looking again at the same world is only of use to see patience run out.
-        let floor = if self.idle > 1 { (250 << self.idle.min(6)).min(10_000) } else { 20 };
+        let floor = if self.idle > 1 {
+            (250 << self.idle.min(6)).min(10_000)
+        } else {
+            20
+        };
         self.next = world.now + wished.max(floor);
         self.previous = Some(snapshot);
-        Some(Pass { acted, reasons, words })
+        Some(Pass {
+            acted,
+            reasons,
+            words,
+        })
     }
 
     fn restart(&mut self, world: &mut World) {
@@ -159,9 +231,14 @@ impl Operator {
 
     /// Whether a fault of that kind has begun and was not seen yet.
     fn happens(&mut self, world: &World, kind: Fault) -> bool {
-        let due = world.plan.faults.iter().enumerate().find(|(index, planned)| {
-            planned.fault == kind && planned.at <= world.now && !self.seen.contains(index)
-        });
+        let due = world
+            .plan
+            .faults
+            .iter()
+            .enumerate()
+            .find(|(index, planned)| {
+                planned.fault == kind && planned.at <= world.now && !self.seen.contains(index)
+            });
         let index = due.map(|(index, _)| index);
         self.seen.extend(index);
         index.is_some()
@@ -170,7 +247,8 @@ impl Operator {
 
 fn is_stale(world: &World) -> bool {
     world.plan.faults.iter().any(|planned| {
-        planned.fault == Fault::StaleCache && (planned.at..planned.at + planned.lasts).contains(&world.now)
+        planned.fault == Fault::StaleCache
+            && (planned.at..planned.at + planned.lasts).contains(&world.now)
     })
 }
 
@@ -195,10 +273,21 @@ fn tell_pass(world: &World, snapshot: &Snapshot, decision: &Decision) -> String 
         .seen()
         .into_iter()
         .flatten()
-        .map(|pod| format!("{}{}{}", pod.name, if pod.running { "+" } else { "-" }, if pod.deleted.is_some() { "x" } else { "" }))
+        .map(|pod| {
+            format!(
+                "{}{}{}",
+                pod.name,
+                if pod.running { "+" } else { "-" },
+                if pod.deleted.is_some() { "x" } else { "" }
+            )
+        })
         .collect();
-    let findings: Vec<String> =
-        decision.report.findings.iter().map(|finding| format!("{}: {}", finding.reason, finding.message)).collect();
+    let findings: Vec<String> = decision
+        .report
+        .findings
+        .iter()
+        .map(|finding| format!("{}: {}", finding.reason, finding.message))
+        .collect();
     format!(
         "pass: size {} members [{}] pods [{}] | {} actions | {}",
         truth.size,

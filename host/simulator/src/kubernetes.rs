@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service, ServicePort, Volume,
-    VolumePhase, names,
+    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
+    ServicePort, Volume, VolumePhase, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
@@ -109,7 +109,12 @@ impl Kubernetes {
     pub(crate) fn objects(&self) -> Objects {
         Objects {
             pods: Observed::Seen(self.pods.values().map(|pod| pod.api.clone()).collect()),
-            volumes: Observed::Seen(self.claims.values().map(|claim| claim.api.clone()).collect()),
+            volumes: Observed::Seen(
+                self.claims
+                    .values()
+                    .map(|claim| claim.api.clone())
+                    .collect(),
+            ),
             services: Observed::Seen(self.services.values().cloned().collect()),
             disruption_budgets: Observed::Seen(self.budgets.values().cloned().collect()),
             foreign: Vec::new(),
@@ -154,7 +159,10 @@ impl Kubernetes {
         match child {
             Child::Pod(pod) => match self.pods.get_mut(&name) {
                 Some(found) => {
-                    found.api.annotations.extend(pod.metadata.annotations.clone().unwrap_or_default());
+                    found
+                        .api
+                        .annotations
+                        .extend(pod.metadata.annotations.clone().unwrap_or_default());
                     found.refresh();
                     None
                 }
@@ -164,17 +172,23 @@ impl Kubernetes {
                 }
             },
             Child::PersistentVolumeClaim(claim) => {
-                self.claims.entry(name).or_insert_with(|| Claim { api: volume(claim, uid, now), number, node: None });
+                self.claims.entry(name).or_insert_with(|| Claim {
+                    api: volume(claim, uid, now),
+                    number,
+                    node: None,
+                });
                 None
             }
             Child::Service(object) => {
                 let kept = self.services.get(&name).map(|found| found.uid.clone());
-                self.services.insert(name, service(object, kept.unwrap_or(uid), number));
+                self.services
+                    .insert(name, service(object, kept.unwrap_or(uid), number));
                 None
             }
             Child::PodDisruptionBudget(object) => {
                 let kept = self.budgets.get(&name).map(|found| found.uid.clone());
-                self.budgets.insert(name, budget(object, kept.unwrap_or(uid), number));
+                self.budgets
+                    .insert(name, budget(object, kept.unwrap_or(uid), number));
                 None
             }
         }
@@ -185,12 +199,27 @@ impl Member {
     fn new(pod: &core::Pod, number: u32, now: i64) -> Self {
         let spec = pod.spec.as_ref();
         let container = spec.and_then(|spec| spec.containers.first());
-        let claim = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten().find_map(|volume| {
-            volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone())
-        });
-        let arguments = container.and_then(|container| container.args.as_ref()).into_iter().flatten();
-        let command = container.and_then(|container| container.command.as_ref()).into_iter().flatten();
-        let token = arguments.chain(command).find_map(|word| word.strip_prefix("--initial-cluster-token="));
+        let claim = spec
+            .and_then(|spec| spec.volumes.as_ref())
+            .into_iter()
+            .flatten()
+            .find_map(|volume| {
+                volume
+                    .persistent_volume_claim
+                    .as_ref()
+                    .map(|claim| claim.claim_name.clone())
+            });
+        let arguments = container
+            .and_then(|container| container.args.as_ref())
+            .into_iter()
+            .flatten();
+        let command = container
+            .and_then(|container| container.command.as_ref())
+            .into_iter()
+            .flatten();
+        let token = arguments
+            .chain(command)
+            .find_map(|word| word.strip_prefix("--initial-cluster-token="));
         let metadata = Metadata::of(&pod.metadata);
         let mut member = Self {
             number,
@@ -219,7 +248,9 @@ impl Member {
                 running: false,
                 restarts: 0,
                 last_exit: None,
-                image: container.and_then(|container| container.image.clone()).unwrap_or_default(),
+                image: container
+                    .and_then(|container| container.image.clone())
+                    .unwrap_or_default(),
                 claim,
                 initial_cluster: None,
                 initial_cluster_state: None,
@@ -231,8 +262,16 @@ impl Member {
 
     /// Fields of the projection that follow the annotations.
     pub(crate) fn refresh(&mut self) {
-        self.api.initial_cluster = self.api.annotations.get(names::INITIAL_CLUSTER_ANNOTATION).cloned();
-        self.api.initial_cluster_state = self.api.annotations.get(names::INITIAL_STATE_ANNOTATION).cloned();
+        self.api.initial_cluster = self
+            .api
+            .annotations
+            .get(names::INITIAL_CLUSTER_ANNOTATION)
+            .cloned();
+        self.api.initial_cluster_state = self
+            .api
+            .annotations
+            .get(names::INITIAL_STATE_ANNOTATION)
+            .cloned();
     }
 }
 
@@ -246,7 +285,11 @@ struct Metadata {
 
 impl Metadata {
     fn of(metadata: &ObjectMeta) -> Self {
-        let owner = metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        let owner = metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .find(|owner| owner.controller == Some(true));
         Self {
             name: metadata.name.clone().unwrap_or_default(),
             owner: owner.map(|owner| owner.uid.clone()),
@@ -259,7 +302,9 @@ impl Metadata {
 fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64) -> Volume {
     let metadata = Metadata::of(&claim.metadata);
     let spec = claim.spec.as_ref();
-    let requests = spec.and_then(|spec| spec.resources.as_ref()).and_then(|resources| resources.requests.as_ref());
+    let requests = spec
+        .and_then(|spec| spec.resources.as_ref())
+        .and_then(|resources| resources.requests.as_ref());
     Volume {
         name: metadata.name,
         resource_version: uid.clone(),
@@ -271,7 +316,9 @@ fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64) -> Volume 
         deleted: None,
         phase: VolumePhase::Pending,
         storage_class: spec.and_then(|spec| spec.storage_class_name.clone()),
-        requested: requests.and_then(|requests| requests.get("storage")).map(|quantity| quantity.0.clone()),
+        requested: requests
+            .and_then(|requests| requests.get("storage"))
+            .map(|quantity| quantity.0.clone()),
         capacity: None,
         resize: None,
     }
@@ -284,10 +331,15 @@ fn service(object: &core::Service, uid: String, version: u32) -> Service {
         .and_then(|spec| spec.ports.as_ref())
         .into_iter()
         .flatten()
-        .map(|port| ServicePort { name: port.name.clone().unwrap_or_default(), port: port.port })
+        .map(|port| ServicePort {
+            name: port.name.clone().unwrap_or_default(),
+            port: port.port,
+        })
         .collect();
     ports.sort();
-    let address = spec.and_then(|spec| spec.cluster_ip.clone()).unwrap_or_else(|| "10.96.0.7".to_owned());
+    let address = spec
+        .and_then(|spec| spec.cluster_ip.clone())
+        .unwrap_or_else(|| "10.96.0.7".to_owned());
     Service {
         name: metadata.name,
         uid,
@@ -296,20 +348,28 @@ fn service(object: &core::Service, uid: String, version: u32) -> Service {
         labels: metadata.labels,
         deleted: None,
         cluster_ip: Some(address),
-        selector: spec.and_then(|spec| spec.selector.clone()).unwrap_or_default(),
+        selector: spec
+            .and_then(|spec| spec.selector.clone())
+            .unwrap_or_default(),
         ports,
-        publish_not_ready: spec.and_then(|spec| spec.publish_not_ready_addresses).unwrap_or_default(),
+        publish_not_ready: spec
+            .and_then(|spec| spec.publish_not_ready_addresses)
+            .unwrap_or_default(),
     }
 }
 
 fn budget(object: &PodDisruptionBudget, uid: String, version: u32) -> DisruptionBudget {
     let metadata = Metadata::of(&object.metadata);
     let spec = object.spec.as_ref();
-    let selector = spec.and_then(|spec| spec.selector.as_ref()).and_then(|selector| selector.match_labels.clone());
-    let min_available = spec.and_then(|spec| spec.min_available.as_ref()).map(|least| match least {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(text) => text.clone(),
-    });
+    let selector = spec
+        .and_then(|spec| spec.selector.as_ref())
+        .and_then(|selector| selector.match_labels.clone());
+    let min_available =
+        spec.and_then(|spec| spec.min_available.as_ref())
+            .map(|least| match least {
+                IntOrString::Int(number) => number.to_string(),
+                IntOrString::String(text) => text.clone(),
+            });
     DisruptionBudget {
         name: metadata.name,
         uid,

@@ -1,8 +1,8 @@
 //! What the operator sees: snapshots and fresh reads, as the host makes them.
 
 use contract::{
-    ClusterId, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Objects, Observed, PastOutcome, Resource,
-    SCHEMA, Snapshot,
+    Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed, PastOutcome, SCHEMA,
+    Snapshot,
 };
 use envelope::{Fresh, Reads, ResourceHead};
 
@@ -11,15 +11,24 @@ use crate::kubernetes;
 use crate::world::World;
 
 impl World {
-    /// A snapshot of what the caches hold and of what etcd answers at this moment.
-    pub(crate) fn snapshot(&mut self, resource: &Resource, objects: &Objects, outcomes: &[PastOutcome]) -> Snapshot {
+    /// A snapshot of what the caches hold and of what etcd answers at this moment. `stale` is what the caches held
+    /// before, if they stand still.
+    pub(crate) fn snapshot(
+        &mut self,
+        stale: Option<&Snapshot>,
+        outcomes: &[PastOutcome],
+    ) -> Snapshot {
         let entropy = format!("{:032x}", self.rng.u128(..));
+        let (resource, objects) = match stale {
+            Some(stale) => (stale.resource.clone(), stale.objects.clone()),
+            None => (self.kube.resource.clone(), self.kube.objects()),
+        };
         Snapshot {
             schema: SCHEMA,
             now: self.clock(),
             entropy,
-            resource: resource.clone(),
-            objects: objects.clone(),
+            resource,
+            objects,
             etcd: self.view(),
             secrets: [].into(),
             backups: Vec::new(),
@@ -36,8 +45,11 @@ impl World {
             Some(_) if !self.api => Observed::Unknown(silent()),
             Some((kind, name)) => self.kube.head(kind, name),
         };
-        let resource =
-            if self.api { Observed::Seen(ResourceHead::of(&self.kube.resource)) } else { Observed::Unknown(silent()) };
+        let resource = if self.api {
+            Observed::Seen(ResourceHead::of(&self.kube.resource))
+        } else {
+            Observed::Unknown(silent())
+        };
         let etcd = if reads.etcd {
             self.view()
         } else {
@@ -50,15 +62,30 @@ impl World {
         Fresh {
             lease_held: true,
             resource,
-            object: head(reads.object.as_ref().map(|(kind, name)| (*kind, name.as_str()))),
-            claim: head(reads.claim.as_deref().map(|name| (contract::ObjectKind::PersistentVolumeClaim, name))),
+            object: head(
+                reads
+                    .object
+                    .as_ref()
+                    .map(|(kind, name)| (*kind, name.as_str())),
+            ),
+            claim: head(
+                reads
+                    .claim
+                    .as_deref()
+                    .map(|name| (contract::ObjectKind::PersistentVolumeClaim, name)),
+            ),
             etcd,
         }
     }
 
     fn view(&self) -> EtcdView {
         let peers = self.peers();
-        let asked: Vec<&kubernetes::Member> = self.kube.pods.values().filter(|pod| pod.api.ip.is_some()).collect();
+        let asked: Vec<&kubernetes::Member> = self
+            .kube
+            .pods
+            .values()
+            .filter(|pod| pod.api.ip.is_some())
+            .collect();
         let endpoints: Vec<Endpoint> = asked
             .iter()
             .map(|pod| Endpoint {
@@ -67,22 +94,41 @@ impl World {
                 status: self.endpoint_status(pod, &peers),
             })
             .collect();
-        let alarms = if asked.is_empty() { Observed::Absent } else { Observed::Seen(Vec::new()) };
-        EtcdView { membership: self.membership(&asked, &peers), endpoints, alarms }
+        let alarms = if asked.is_empty() {
+            Observed::Absent
+        } else {
+            Observed::Seen(Vec::new())
+        };
+        EtcdView {
+            membership: self.membership(&asked, &peers),
+            endpoints,
+            alarms,
+        }
     }
 
     fn serving(&self, pod: &kubernetes::Member) -> Option<&Data> {
-        let serves = pod.process.is_some_and(|process| !process.frozen && process.serves.is_some());
-        pod.disk.filter(|_| serves && self.kube.is_reachable(pod)).and_then(|disk| self.etcd.data(disk))
+        let serves = pod
+            .process
+            .is_some_and(|process| !process.frozen && process.serves.is_some());
+        pod.disk
+            .filter(|_| serves && self.kube.is_reachable(pod))
+            .and_then(|disk| self.etcd.data(disk))
     }
 
-    fn endpoint_status(&self, pod: &kubernetes::Member, peers: &[Peer]) -> Observed<EndpointStatus> {
+    fn endpoint_status(
+        &self,
+        pod: &kubernetes::Member,
+        peers: &[Peer],
+    ) -> Observed<EndpointStatus> {
         let Some(data) = self.serving(pod) else {
             return Observed::Unknown("no answer within 2 s".to_owned());
         };
         let synced = pod.process.is_some_and(|process| process.synced);
         let leader = self.etcd.leader(data.cluster, peers).filter(|_| synced);
-        let learner = data.rows().iter().any(|row| row.id == data.me && row.learner);
+        let learner = data
+            .rows()
+            .iter()
+            .any(|row| row.id == data.me && row.learner);
         let size = i64::try_from(data.index()).unwrap_or(i64::MAX) * 1024;
         Observed::Seen(EndpointStatus {
             cluster_id: data.cluster,
@@ -138,17 +184,20 @@ impl World {
                 let url = self.etcd.url(row.id);
                 Member {
                     id: row.id,
-                    name: if row.started { name.to_owned() } else { String::new() },
+                    name: if row.started {
+                        name.to_owned()
+                    } else {
+                        String::new()
+                    },
                     peer_urls: vec![url.to_owned()],
-                    client_urls: if row.started { vec![url.replace("2380", "2379")] } else { Vec::new() },
+                    client_urls: if row.started {
+                        vec![url.replace("2380", "2379")]
+                    } else {
+                        Vec::new()
+                    },
                     learner: row.learner,
                 }
             })
             .collect()
-    }
-
-    /// The cluster in which membership calls are made: that of the recorded id.
-    pub(crate) fn called(&self) -> Option<ClusterId> {
-        self.recorded()
     }
 }

@@ -97,14 +97,27 @@ impl Plan {
         let claims = rng.u8(0..4) > 0;
         let local = rng.bool();
         let faults = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
-        let mishaps = (0..rng.usize(0..4)).map(|_| (rng.u32(0..40), mishap(&mut rng))).collect();
-        Self { seed, size, claims, local, faults, mishaps }
+        let mishaps = (0..rng.usize(0..4))
+            .map(|_| (rng.u32(0..40), mishap(&mut rng)))
+            .collect();
+        Self {
+            seed,
+            size,
+            claims,
+            local,
+            faults,
+            mishaps,
+        }
     }
 
     /// When the last fault is over.
     #[must_use]
     pub fn calm_from(&self) -> i64 {
-        self.faults.iter().map(|planned| planned.at + planned.lasts).max().unwrap_or_default()
+        self.faults
+            .iter()
+            .map(|planned| planned.at + planned.lasts)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Plans with one entry less.
@@ -162,7 +175,11 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Resize(_) => 0,
     };
     // Half of them early, when the cluster is being born.
-    let at = if rng.bool() { rng.i64(0..8_000) } else { rng.i64(0..FAULTS_UNTIL) };
+    let at = if rng.bool() {
+        rng.i64(0..8_000)
+    } else {
+        rng.i64(0..FAULTS_UNTIL)
+    };
     Planned { at, lasts, fault }
 }
 
@@ -178,7 +195,14 @@ fn mishap(rng: &mut fastrand::Rng) -> Mishap {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, size, claims, local, faults, mishaps } = self;
+        let Self {
+            seed,
+            size,
+            claims,
+            local,
+            faults,
+            mishaps,
+        } = self;
         let disks = match (claims, local) {
             (false, _) => "data in the pods",
             (true, false) => "volumes that any node reaches",
@@ -207,7 +231,10 @@ impl fmt::Display for Fault {
             Self::Kill(which) => write!(f, "the process of member {which} is killed"),
             Self::Freeze(which) => write!(f, "the process of member {which} is frozen"),
             Self::DeletePod(which) => write!(f, "somebody deletes the pod of member {which}"),
-            Self::DeleteClaim(which) => write!(f, "somebody deletes the pod and the claim of member {which}"),
+            Self::DeleteClaim(which) => write!(
+                f,
+                "somebody deletes the pod and the claim of member {which}"
+            ),
             Self::CutNode(which) => write!(f, "node {which} is cut off"),
             Self::StopNode(which) => write!(f, "node {which} is down"),
             Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),

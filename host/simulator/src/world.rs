@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) facts: Vec<Fact>,
     /// Something that a watch would tell has changed.
     pub(crate) changed: bool,
+    /// How often something happened, other than writes of the status.
+    pub(crate) moves: u64,
     pub(crate) images: bool,
     pub(crate) slow: bool,
     pub(crate) api: bool,
@@ -38,6 +40,8 @@ pub(crate) struct World {
     pub(crate) words: Option<Vec<String>>,
     /// Requests of the operator that are on their way without anybody waiting.
     pub(crate) late: Vec<Option<contract::Action>>,
+    /// One of them is arriving.
+    pub(crate) landing: bool,
     electing: BTreeSet<ClusterId>,
     /// The members of each cluster when a quorum last confirmed them.
     listed: BTreeMap<ClusterId, Vec<Row>>,
@@ -76,12 +80,14 @@ impl World {
             plan: plan.clone(),
             facts: Vec::new(),
             changed: true,
+            moves: 0,
             images: true,
             slow: false,
             api: true,
             acknowledged: Vec::new(),
             words: tell.then(Vec::new),
             late: Vec::new(),
+            landing: false,
             electing: BTreeSet::new(),
             listed: BTreeMap::new(),
             writes: 0,
@@ -121,6 +127,7 @@ impl World {
     }
 
     fn fire(&mut self, timer: Timer) {
+        self.moves += u64::from(timer != Timer::Write);
         match timer {
             Timer::Schedule(pod) => self.schedule(pod),
             Timer::Pull(pod) => self.pull(pod),
@@ -143,7 +150,9 @@ impl World {
     // The life of a pod.
 
     fn schedule(&mut self, number: u32) {
-        let Some(pod) = self.kube.pod_numbered(number) else { return };
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
         if pod.node.is_some() || pod.api.deleted.is_some() {
             return;
         }
@@ -154,7 +163,9 @@ impl World {
             Ok(node) => (node, None),
             Err(why) => (0, Some(why)),
         };
-        let Some(pod) = self.kube.pods.get_mut(&name) else { return };
+        let Some(pod) = self.kube.pods.get_mut(&name) else {
+            return;
+        };
         if let Some(why) = why {
             if pod.api.unschedulable.is_none() {
                 pod.api.unschedulable = Some(why.to_owned());
@@ -166,7 +177,10 @@ impl World {
         pod.api.unschedulable = None;
         pod.node = Some(node);
         pod.api.node = Some(format!("node-{node}"));
-        let disk = match claim.as_deref().and_then(|claim| self.kube.claims.get_mut(claim)) {
+        let disk = match claim
+            .as_deref()
+            .and_then(|claim| self.kube.claims.get_mut(claim))
+        {
             Some(claim) => {
                 claim.api.phase = VolumePhase::Bound;
                 claim.node = claim.node.or_else(|| local.then_some(node));
@@ -184,8 +198,12 @@ impl World {
         let fixed = match claim.map(|claim| self.kube.claims.get(claim)) {
             None => None,
             Some(None) => return Err("persistentvolumeclaim not found"),
-            Some(Some(claim)) if claim.api.deleted.is_some() => return Err("persistentvolumeclaim is being deleted"),
-            Some(Some(claim)) if claim.api.phase == VolumePhase::Lost => return Err("persistentvolumeclaim is lost"),
+            Some(Some(claim)) if claim.api.deleted.is_some() => {
+                return Err("persistentvolumeclaim is being deleted");
+            }
+            Some(Some(claim)) if claim.api.phase == VolumePhase::Lost => {
+                return Err("persistentvolumeclaim is lost");
+            }
             Some(Some(claim)) => claim.node,
         };
         let up = |node: &u32| self.kube.nodes.get(node) == Some(&Node::Up);
@@ -194,7 +212,13 @@ impl World {
             Some(_) => Err("node(s) had volume node affinity conflict"),
             None => {
                 // The emptiest node first, as preferred anti-affinity has it.
-                let load = |node: u32| self.kube.pods.values().filter(|pod| pod.node == Some(node)).count();
+                let load = |node: u32| {
+                    self.kube
+                        .pods
+                        .values()
+                        .filter(|pod| pod.node == Some(node))
+                        .count()
+                };
                 let mut nodes: Vec<u32> = self.kube.nodes.keys().copied().filter(up).collect();
                 nodes.sort_by_key(|node| load(*node));
                 nodes.first().copied().ok_or("no node is available")
@@ -204,7 +228,9 @@ impl World {
 
     fn pull(&mut self, number: u32) {
         let images = self.images;
-        let Some(pod) = self.kube.pod_numbered(number) else { return };
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
         if !images {
             if pod.api.waiting.is_none() {
                 pod.api.waiting = Some("ImagePullBackOff: the registry does not answer".to_owned());
@@ -219,11 +245,15 @@ impl World {
 
     fn start(&mut self, number: u32) {
         let peers = self.peers();
-        let Some(pod) = self.kube.pod_numbered(number) else { return };
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
         if pod.api.deleted.is_some() || pod.process.is_some() {
             return;
         }
-        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else { return };
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
         if !self.kube.is_reachable(pod) {
             self.after(1_000, 3_000, Timer::Start(number));
             return;
@@ -238,7 +268,9 @@ impl World {
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
         let name = pod.api.name.clone();
-        let Some(pod) = self.kube.pods.get_mut(&name) else { return };
+        let Some(pod) = self.kube.pods.get_mut(&name) else {
+            return;
+        };
         pod.runs += 1;
         let run = pod.runs;
         pod.api.ip.get_or_insert(address);
@@ -248,7 +280,12 @@ impl World {
         match start {
             Start::Runs => {
                 pod.api.running = true;
-                pod.process = Some(Process { started: now, serves: None, synced: false, frozen: false });
+                pod.process = Some(Process {
+                    started: now,
+                    serves: None,
+                    synced: false,
+                    frozen: false,
+                });
                 self.after(50, 500, Timer::Serve(number, run));
             }
             Start::Exits(why) => {
@@ -261,20 +298,29 @@ impl World {
     /// The container ended; the kubelet starts it again after a while.
     pub(crate) fn exited(&mut self, number: u32, code: i32, why: &str) {
         let (now, clock) = (self.now, self.clock());
-        let Some(pod) = self.kube.pod_numbered(number) else { return };
-        let ran_long = pod.process.is_some_and(|process| now - process.started > 60_000);
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        let ran_long = pod
+            .process
+            .is_some_and(|process| now - process.started > 60_000);
         pod.failures = if ran_long { 1 } else { pod.failures + 1 };
         pod.process = None;
         pod.api.running = false;
         pod.api.restarts += 1;
-        pod.api.last_exit =
-            Some(LastExit { reason: "Error".to_owned(), code, message: why.to_owned(), at: Some(clock) });
+        pod.api.last_exit = Some(LastExit {
+            reason: "Error".to_owned(),
+            code,
+            message: why.to_owned(),
+            at: Some(clock),
+        });
         let backoff = match pod.failures {
             0 | 1 => 0,
             failures => (10_000 << (failures - 2).min(5)).min(LONGEST_BACKOFF),
         };
         if backoff > 0 {
-            pod.api.waiting = Some("CrashLoopBackOff: back-off restarting failed container".to_owned());
+            pod.api.waiting =
+                Some("CrashLoopBackOff: back-off restarting failed container".to_owned());
         }
         self.changed = true;
         self.timers.set(now + backoff + 300, Timer::Start(number));
@@ -282,13 +328,18 @@ impl World {
     }
 
     fn process(&mut self, number: u32, run: u32) -> Option<&mut Process> {
-        let pod = self.kube.pod_numbered(number).filter(|pod| pod.runs == run)?;
+        let pod = self
+            .kube
+            .pod_numbered(number)
+            .filter(|pod| pod.runs == run)?;
         pod.process.as_mut()
     }
 
     fn serve(&mut self, number: u32, run: u32) {
         let (now, slow) = (self.now, self.slow);
-        let Some(process) = self.process(number, run) else { return };
+        let Some(process) = self.process(number, run) else {
+            return;
+        };
         process.serves = Some(now);
         let (least, most) = if slow { (20_000, 60_000) } else { (50, 1_500) };
         self.after(least, most, Timer::Sync(number, run));
@@ -296,28 +347,47 @@ impl World {
     }
 
     fn sync(&mut self, number: u32, run: u32) {
-        let Some(process) = self.process(number, run) else { return };
+        let Some(process) = self.process(number, run) else {
+            return;
+        };
         process.synced = true;
         self.settle();
     }
 
     fn expel(&mut self, number: u32, run: u32) {
         let peers = self.peers();
-        let pod = self.kube.pods.values().find(|pod| pod.number == number && pod.runs == run);
-        let Some(pod) = pod.filter(|pod| pod.process.is_some()) else { return };
-        if pod.disk.is_some_and(|disk| self.etcd.is_expelled(disk, &peers)) {
-            self.exited(number, 1, "the member has been permanently removed from the cluster");
+        let pod = self
+            .kube
+            .pods
+            .values()
+            .find(|pod| pod.number == number && pod.runs == run);
+        let Some(pod) = pod.filter(|pod| pod.process.is_some()) else {
+            return;
+        };
+        if pod
+            .disk
+            .is_some_and(|disk| self.etcd.is_expelled(disk, &peers))
+        {
+            self.exited(
+                number,
+                1,
+                "the member has been permanently removed from the cluster",
+            );
         }
     }
 
     /// Asks for a pod's deletion, as the API server and the kubelet do.
     pub(crate) fn delete_pod(&mut self, name: &str, grace: Option<i64>) {
         let clock = self.clock();
-        let Some(pod) = self.kube.pods.get_mut(name) else { return };
+        let Some(pod) = self.kube.pods.get_mut(name) else {
+            return;
+        };
         let number = pod.number;
         pod.api.deleted.get_or_insert(clock);
         self.changed = true;
-        let Some(pod) = self.kube.pods.get(name) else { return };
+        let Some(pod) = self.kube.pods.get(name) else {
+            return;
+        };
         if grace == Some(0) || pod.node.is_none() {
             self.gone(number);
         } else if self.kube.is_reachable(pod) {
@@ -336,8 +406,16 @@ impl World {
     }
 
     fn gone(&mut self, number: u32) {
-        let Some(name) = self.kube.pod_numbered(number).map(|pod| pod.api.name.clone()) else { return };
-        let Some(pod) = self.kube.pods.remove(&name) else { return };
+        let Some(name) = self
+            .kube
+            .pod_numbered(number)
+            .map(|pod| pod.api.name.clone())
+        else {
+            return;
+        };
+        let Some(pod) = self.kube.pods.remove(&name) else {
+            return;
+        };
         if pod.api.claim.is_none() {
             self.etcd.disks.remove(&number);
         }
@@ -347,7 +425,12 @@ impl World {
     }
 
     fn collect_claims(&mut self) {
-        let used: BTreeSet<String> = self.kube.pods.values().filter_map(|pod| pod.api.claim.clone()).collect();
+        let used: BTreeSet<String> = self
+            .kube
+            .pods
+            .values()
+            .filter_map(|pod| pod.api.claim.clone())
+            .collect();
         let gone: Vec<String> = self
             .kube
             .claims
@@ -370,7 +453,12 @@ impl World {
             return;
         }
         let clock = self.clock();
-        for pod in self.kube.pods.values_mut().filter(|pod| pod.node == Some(node) && pod.api.ready) {
+        for pod in self
+            .kube
+            .pods
+            .values_mut()
+            .filter(|pod| pod.node == Some(node) && pod.api.ready)
+        {
             pod.api.ready = false;
             pod.api.ready_since = Some(clock);
             self.changed = true;
@@ -390,25 +478,46 @@ impl World {
         for name in self.names_on(node) {
             self.delete_pod(&name, Some(0));
         }
-        for claim in self.kube.claims.values_mut().filter(|claim| claim.node == Some(node)) {
-            claim.api.phase = VolumePhase::Lost;
-            self.changed = true;
+        // Somebody cleans up the volume objects of the node, or nobody does and they stay bound to nowhere.
+        if self.rng.bool() {
+            for claim in self
+                .kube
+                .claims
+                .values_mut()
+                .filter(|claim| claim.node == Some(node))
+            {
+                claim.api.phase = VolumePhase::Lost;
+                self.changed = true;
+            }
         }
     }
 
     pub(crate) fn names_on(&self, node: u32) -> Vec<String> {
-        self.kube.pods.values().filter(|pod| pod.node == Some(node)).map(|pod| pod.api.name.clone()).collect()
+        self.kube
+            .pods
+            .values()
+            .filter(|pod| pod.node == Some(node))
+            .map(|pod| pod.api.name.clone())
+            .collect()
     }
 
     // etcd.
 
     /// Members that run and are reached.
     pub(crate) fn peers(&self) -> Vec<Peer> {
-        let running = self.kube.pods.values().filter(|pod| self.kube.is_reachable(pod));
+        let running = self
+            .kube
+            .pods
+            .values()
+            .filter(|pod| self.kube.is_reachable(pod));
         running
             .filter_map(|pod| {
                 let process = pod.process.filter(|process| !process.frozen)?;
-                Some(Peer { disk: pod.disk?, since: process.serves?, synced: process.synced })
+                Some(Peer {
+                    disk: pod.disk?,
+                    since: process.serves?,
+                    synced: process.synced,
+                })
             })
             .collect()
     }
@@ -416,8 +525,13 @@ impl World {
     /// Brings leaders, followers and readiness in line with who is reached.
     pub(crate) fn settle(&mut self) {
         let peers = self.peers();
-        let clusters: BTreeSet<ClusterId> =
-            self.etcd.disks.values().flatten().map(|data| data.cluster).collect();
+        let clusters: BTreeSet<ClusterId> = self
+            .etcd
+            .disks
+            .values()
+            .flatten()
+            .map(|data| data.cluster)
+            .collect();
         for cluster in clusters {
             if self.etcd.leader(cluster, &peers).is_none() {
                 self.etcd.depose(cluster);
@@ -429,7 +543,7 @@ impl World {
             self.etcd.replicate(cluster, &peers);
             self.publish(cluster, &peers);
             if let Some(data) = self.etcd.confirmed(cluster, &peers) {
-                self.listed.insert(cluster, data.rows());
+                self.listed.insert(cluster, data.rows().to_vec());
             }
         }
         self.expel_removed(&peers);
@@ -437,10 +551,20 @@ impl World {
     }
 
     fn publish(&mut self, cluster: ClusterId, peers: &[Peer]) {
-        let Some(leader) = self.etcd.confirmed(cluster, peers) else { return };
-        let unpublished: Vec<MemberId> = leader.rows().iter().filter(|row| !row.started).map(|row| row.id).collect();
+        let Some(leader) = self.etcd.confirmed(cluster, peers) else {
+            return;
+        };
+        let unpublished: Vec<MemberId> = leader
+            .rows()
+            .iter()
+            .filter(|row| !row.started)
+            .map(|row| row.id)
+            .collect();
         for id in unpublished {
-            let mut followers = peers.iter().filter(|peer| peer.synced).filter_map(|peer| self.etcd.data(peer.disk));
+            let mut followers = peers
+                .iter()
+                .filter(|peer| peer.synced)
+                .filter_map(|peer| self.etcd.data(peer.disk));
             if followers.any(|data| data.cluster == cluster && data.me == id) {
                 // Without a leader the member tells its name later.
                 let _ = self.etcd.propose(cluster, peers, Op::Publish(id));
@@ -455,7 +579,10 @@ impl World {
             .pods
             .values()
             .filter(|pod| pod.process.is_some() && self.kube.is_reachable(pod))
-            .filter(|pod| pod.disk.is_some_and(|disk| self.etcd.is_expelled(disk, peers)))
+            .filter(|pod| {
+                pod.disk
+                    .is_some_and(|disk| self.etcd.is_expelled(disk, peers))
+            })
             .map(|pod| (pod.number, pod.runs))
             .collect();
         for (number, run) in expelled {
@@ -465,19 +592,24 @@ impl World {
 
     fn refresh_readiness(&mut self, peers: &[Peer]) {
         let clock = self.clock();
-        let names: Vec<String> = self.kube.pods.keys().cloned().collect();
-        for name in names {
-            let Some(pod) = self.kube.pods.get(&name) else { continue };
-            if pod.node.is_some() && !self.kube.is_reachable(pod) {
+        let (etcd, nodes) = (&self.etcd, &self.kube.nodes);
+        for pod in self.kube.pods.values_mut() {
+            if pod
+                .node
+                .is_some_and(|node| nodes.get(&node) != Some(&Node::Up))
+            {
                 continue;
             }
-            let synced = pod.process.is_some_and(|process| process.synced && !process.frozen);
-            let data = pod.disk.filter(|_| synced).and_then(|disk| self.etcd.data(disk));
+            let synced = pod
+                .process
+                .is_some_and(|process| process.synced && !process.frozen);
+            let data = pod.disk.filter(|_| synced).and_then(|disk| etcd.data(disk));
             let ready = data.is_some_and(|data| {
-                let votes = data.rows().iter().any(|row| row.id == data.me && !row.learner);
-                votes && self.etcd.is_confirmed(data, peers)
+                data.rows()
+                    .iter()
+                    .any(|row| row.id == data.me && !row.learner)
+                    && etcd.is_confirmed(data, peers)
             });
-            let Some(pod) = self.kube.pods.get_mut(&name) else { continue };
             if pod.api.ready != ready {
                 pod.api.ready = ready;
                 pod.api.ready_since = Some(clock);
@@ -492,20 +624,30 @@ impl World {
         if self.etcd.leader(cluster, &peers).is_some() {
             return;
         }
-        let Some(leader) = self.etcd.elect(cluster, &peers) else { return };
+        let Some(leader) = self.etcd.elect(cluster, &peers) else {
+            return;
+        };
         let data = peers
             .iter()
             .filter_map(|peer| self.etcd.data(peer.disk))
             .find(|data| data.cluster == cluster && data.me == leader);
         let missing: Vec<u32> = match data {
-            Some(data) if self.recorded() == Some(cluster) => {
-                self.acknowledged.iter().copied().filter(|write| !data.holds(*write)).collect()
-            }
+            Some(data) if self.recorded() == Some(cluster) => self
+                .acknowledged
+                .iter()
+                .copied()
+                .filter(|write| !data.holds(*write))
+                .collect(),
             Some(_) | None => Vec::new(),
         };
         let name = self.etcd.name(leader).to_owned();
         self.tell(|_| format!("{name} leads cluster {cluster}"));
-        self.facts.push(Fact::Elected { at: self.now, cluster, leader: name, missing });
+        self.facts.push(Fact::Elected {
+            at: self.now,
+            cluster,
+            leader: name,
+            missing,
+        });
         self.changed = true;
         self.settle();
     }
@@ -516,8 +658,14 @@ impl World {
             return;
         }
         self.after(300, 3_500, Timer::Write);
-        let Some(cluster) = self.recorded() else { return };
-        if !self.kube.services.contains_key(&contract::names::client_service(NAME)) {
+        let Some(cluster) = self.recorded() else {
+            return;
+        };
+        if !self
+            .kube
+            .services
+            .contains_key(&contract::names::client_service(NAME))
+        {
             return;
         }
         let peers = self.peers();
@@ -530,7 +678,13 @@ impl World {
 
     /// `status.clusterId`.
     pub(crate) fn recorded(&self) -> Option<ClusterId> {
-        self.kube.resource.status.get("clusterId")?.as_str()?.parse().ok()
+        self.kube
+            .resource
+            .status
+            .get("clusterId")?
+            .as_str()?
+            .parse()
+            .ok()
     }
 
     /// The world as it is.
@@ -540,10 +694,19 @@ impl World {
         let spec = &self.kube.resource.spec;
         let confirmed = cluster.and_then(|cluster| self.etcd.confirmed(cluster, &peers));
         let listed = || cluster.and_then(|cluster| self.listed.get(&cluster).cloned());
-        let members = confirmed.map(Data::rows).or_else(listed).unwrap_or_default();
+        let members = confirmed
+            .map(|data| data.rows().to_vec())
+            .or_else(listed)
+            .unwrap_or_default();
         Truth {
-            size: spec.get("size").and_then(serde_json::Value::as_i64).unwrap_or_default(),
-            paused: spec.get("paused").and_then(serde_json::Value::as_bool).unwrap_or_default(),
+            size: spec
+                .get("size")
+                .and_then(serde_json::Value::as_i64)
+                .unwrap_or_default(),
+            paused: spec
+                .get("paused")
+                .and_then(serde_json::Value::as_bool)
+                .unwrap_or_default(),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
@@ -553,10 +716,19 @@ impl World {
                     let name = self.etcd.name(row.id).to_owned();
                     let healthy = confirmed.is_some()
                         && peers.iter().filter(|peer| peer.synced).any(|peer| {
-                            self.etcd.data(peer.disk).is_some_and(|data| Some(data.cluster) == cluster && data.me == row.id)
+                            self.etcd.data(peer.disk).is_some_and(|data| {
+                                Some(data.cluster) == cluster && data.me == row.id
+                            })
                         });
                     let intact = self.is_intact(&name, row.id);
-                    MemberTruth { id: row.id, name, learner: row.learner, started: row.started, healthy, intact }
+                    MemberTruth {
+                        id: row.id,
+                        name,
+                        learner: row.learner,
+                        started: row.started,
+                        healthy,
+                        intact,
+                    }
                 })
                 .collect(),
             pods: self
@@ -568,18 +740,31 @@ impl World {
                 .collect(),
             claims: self.kube.claims.keys().cloned().collect(),
             services: self.kube.services.keys().cloned().collect(),
-            budget: self.kube.budgets.values().next().and_then(|budget| budget.min_available.clone()),
+            budget: self
+                .kube
+                .budgets
+                .values()
+                .next()
+                .and_then(|budget| budget.min_available.clone()),
         }
     }
 
     /// Whether the member's data is on a disk that its pod can have.
     fn is_intact(&self, name: &str, id: MemberId) -> bool {
         let disk = match self.kube.claims.get(name) {
-            Some(claim) if claim.api.phase == VolumePhase::Lost || claim.api.deleted.is_some() => None,
+            Some(claim) if claim.api.phase == VolumePhase::Lost || claim.api.deleted.is_some() => {
+                None
+            }
             Some(claim) => Some(claim.number),
-            None => self.kube.pods.get(name).filter(|pod| pod.api.deleted.is_none()).and_then(|pod| pod.disk),
+            None => self
+                .kube
+                .pods
+                .get(name)
+                .filter(|pod| pod.api.deleted.is_none())
+                .and_then(|pod| pod.disk),
         };
-        disk.and_then(|disk| self.etcd.data(disk)).is_some_and(|data| data.me == id)
+        disk.and_then(|disk| self.etcd.data(disk))
+            .is_some_and(|data| data.me == id)
     }
 }
 

@@ -1,0 +1,263 @@
+//! What must hold of every history, whatever went wrong in it.
+//!
+//! Judges facts of the simulated world. Shares no code with the reconciler or the envelope, and counts votes anew.
+
+use contract::Reason;
+use simulator::{Deed, End, Fact, History, MemberTruth, Truth};
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which promise: fit for comparing two histories.
+    pub promise: &'static str,
+    /// What happened, with its time.
+    pub what: String,
+}
+
+/// Judges a history.
+#[must_use]
+pub fn violations(history: &History) -> Vec<Violation> {
+    let mut violations: Vec<Violation> = history.facts.iter().filter_map(judge).collect();
+    violations.extend(judge_end(history));
+    violations
+}
+
+/// Whether the world is as the spec asks, down to the objects that nobody needs.
+#[must_use]
+pub fn is_goal(truth: &Truth) -> bool {
+    if truth.paused {
+        return true;
+    }
+    let Ok(size) = usize::try_from(truth.size) else {
+        return false;
+    };
+    let mut names: Vec<&str> = truth
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    names.sort_unstable();
+    let has_claims = truth.claims.is_empty() || truth.claims == names;
+    truth.cluster.is_some()
+        && truth.confirmed
+        && truth.members.len() == size
+        && truth
+            .members
+            .iter()
+            .all(|member| member.healthy && !member.learner)
+        && truth.pods == names
+        && has_claims
+        && truth.services == ["sim", "sim-client"]
+        && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+/// Whether so many voters lost their data that no quorum can ever come back.
+#[must_use]
+pub fn is_hopeless(truth: &Truth) -> bool {
+    let voters: Vec<&MemberTruth> = truth
+        .members
+        .iter()
+        .filter(|member| !member.learner)
+        .collect();
+    let intact = voters.iter().filter(|member| member.intact).count();
+    truth.cluster.is_some() && !voters.is_empty() && intact < majority(voters.len())
+}
+
+fn judge(fact: &Fact) -> Option<Violation> {
+    match fact {
+        Fact::Refused { at, why } => violation(
+            "every decision stays within the envelope",
+            *at,
+            format!("refused: {}", why.join("; ")),
+        ),
+        Fact::Spun { at, effects } => violation(
+            "nothing is done again and again",
+            *at,
+            format!("{effects:?} in each pass, and nothing changes"),
+        ),
+        Fact::Elected {
+            at,
+            cluster,
+            leader,
+            missing,
+        } if !missing.is_empty() => violation(
+            "no acknowledged write is lost",
+            *at,
+            format!("{leader} leads {cluster} without the writes {missing:?}"),
+        ),
+        Fact::Elected { .. } => None,
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost,
+            late: _,
+        } if !lost.is_empty() => {
+            let words = format!(
+                "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
+            );
+            violation("no acknowledged write is lost", *at, words)
+        }
+        // Nobody can call back a request that is on its way: of a late one only the outcome counts.
+        Fact::Deed { late: true, .. } => None,
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost: _,
+            late: false,
+        } => judge_deed(*at, deed, before),
+    }
+}
+
+fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+    if before.paused {
+        return violation("paused means no effect", at, format!("{deed:?}"));
+    }
+    let listed = |name: &str| before.members.iter().find(|member| member.name == name);
+    match deed {
+        Deed::StartedNew(name) if before.cluster.is_some() => violation(
+            "the state `new` is never used after birth",
+            at,
+            name.clone(),
+        ),
+        Deed::Added(name) => {
+            let under_way = before
+                .members
+                .iter()
+                .find(|member| member.learner || !member.started)?;
+            let words = format!("{name} was added while {} is under way", under_way.name);
+            violation("one membership change at a time", at, words)
+        }
+        Deed::Promoted(id) => keeps_quorum(
+            at,
+            deed,
+            &after(before, |member| {
+                if member.id == *id {
+                    member.learner = false;
+                }
+                true
+            }),
+        ),
+        Deed::Removed(id) if before.leader == Some(*id) => {
+            violation("the leader is moved before it leaves", at, format!("{id}"))
+        }
+        Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
+        Deed::DeletedPod(name) => {
+            // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
+            listed(name).filter(|member| member.healthy && !member.learner)?;
+            keeps_quorum(
+                at,
+                deed,
+                &after(before, |member| {
+                    member.healthy &= member.name != *name;
+                    true
+                }),
+            )
+        }
+        Deed::DeletedClaim(name) if listed(name).is_some() => {
+            violation("no disk of a listed member is deleted", at, name.clone())
+        }
+        Deed::StartedNew(_) | Deed::Moved(_) | Deed::DeletedClaim(_) | Deed::Wrote(_) => None,
+    }
+}
+
+/// The members after a deed; `change` says whether one stays.
+fn after(before: &Truth, mut change: impl FnMut(&mut MemberTruth) -> bool) -> Vec<MemberTruth> {
+    let mut members = before.members.clone();
+    members.retain_mut(&mut change);
+    members
+}
+
+fn keeps_quorum(at: i64, deed: &Deed, members: &[MemberTruth]) -> Option<Violation> {
+    let voters = members.iter().filter(|member| !member.learner);
+    let healthy = voters.clone().filter(|member| member.healthy).count();
+    let needed = majority(voters.count());
+    if healthy >= needed {
+        return None;
+    }
+    let words = format!("{deed:?} left {healthy} healthy voters where {needed} are needed");
+    violation(
+        "no deed leaves fewer healthy voters than a quorum",
+        at,
+        words,
+    )
+}
+
+fn judge_end(history: &History) -> Option<Violation> {
+    let End {
+        at,
+        calm,
+        truth,
+        rested,
+        reasons,
+        passes,
+        last_words,
+    } = &history.end;
+    if is_hopeless(truth) {
+        let said = reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::QuorumLost | Reason::DataLost));
+        return if said {
+            busy_while_hopeless(history)
+        } else {
+            violation(
+                "a cluster that lost its quorum says so",
+                *at,
+                format!("{reasons:?}: {last_words:?}, {truth:?}"),
+            )
+        };
+    }
+    if *rested {
+        return None;
+    }
+    let promise = if is_goal(truth) {
+        "a cluster at its goal rests"
+    } else {
+        "every cluster that can reach its goal does"
+    };
+    let since = at - calm;
+    let words =
+        format!("{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}");
+    violation(promise, *at, words)
+}
+
+/// Nothing is destroyed once the quorum is lost for good.
+fn busy_while_hopeless(history: &History) -> Option<Violation> {
+    history.facts.iter().find_map(|fact| match fact {
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost: _,
+            late: false,
+        } if is_hopeless(before) && !before.confirmed => match deed {
+            Deed::Removed(_)
+            | Deed::Promoted(_)
+            | Deed::Added(_)
+            | Deed::DeletedClaim(_)
+            | Deed::DeletedPod(_) => violation(
+                "without a quorum nothing is destroyed",
+                *at,
+                format!("{deed:?}, {before:?}"),
+            ),
+            Deed::StartedNew(_) | Deed::Moved(_) | Deed::Wrote(_) => None,
+        },
+        Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
+    })
+}
+
+const fn majority(voters: usize) -> usize {
+    voters / 2 + 1
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "reads as a verdict where it is used"
+)]
+fn violation(promise: &'static str, at: i64, what: String) -> Option<Violation> {
+    Some(Violation {
+        promise,
+        what: format!("at {at} ms: {what}"),
+    })
+}
