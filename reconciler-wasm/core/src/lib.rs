@@ -57,9 +57,6 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     let situation = assess::assess(&cluster, snapshot, &memory);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
-    if cluster.paused {
-        step.actions.clear();
-    }
     status::write_if_changed(snapshot, &memory, status, &mut step);
     decide(step)
 }

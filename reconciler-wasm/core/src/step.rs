@@ -24,6 +24,8 @@ use crate::validate::Cluster;
 pub(crate) const SOON: Millis = Millis(250);
 /// How soon to look again while something slow is waited for.
 pub(crate) const LATER: Millis = Millis::seconds(2);
+/// How soon to look again after the world turned out to be another than the snapshot's.
+const AFTER_REFUSAL: Millis = Millis::seconds(1);
 /// How often members are looked at when all is well.
 pub(crate) const AT_REST: Millis = Millis::seconds(10);
 
@@ -99,7 +101,17 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
+    } else {
+        take(cluster, situation, &mut step);
+        past_failures(&situation.snapshot.outcomes, &mut step);
     }
+    step.findings.sort_by_key(|finding| rank(finding.kind));
+    step.look_again(AT_REST, Reason::HealthCheck);
+    step
+}
+
+/// Takes the step of the stage the cluster is in.
+fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     match &situation.stage {
         Stage::Unreadable { kind, why } => {
             step.find(
@@ -109,19 +121,13 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             );
             step.look_again(LATER, Reason::KubernetesUnreadable);
         }
-        Stage::Unborn => birth::conceive(cluster, situation, &mut step),
-        Stage::Unrecorded(living) => birth::recognise(living, &mut step),
-        Stage::Forming { birth, living } => {
-            birth::attend(cluster, situation, birth, living, &mut step)
-        }
+        Stage::Unborn => birth::conceive(cluster, situation, step),
+        Stage::Unrecorded(living) => birth::recognise(living, step),
+        Stage::Forming { birth, living } => birth::attend(cluster, situation, birth, living, step),
         Stage::Formed { cluster_id, living } => {
-            formed(cluster, situation, *cluster_id, living, &mut step)
+            formed(cluster, situation, *cluster_id, living, step)
         }
     }
-    past_failures(&situation.snapshot.outcomes, &mut step);
-    step.findings.sort_by_key(|finding| rank(finding.kind));
-    step.look_again(AT_REST, Reason::HealthCheck);
-    step
 }
 
 /// The concerns of a cluster that has formed, in their order.
@@ -234,7 +240,11 @@ fn say_quorum_lost(
 fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
     for past in outcomes {
         let failed = match past.outcome {
-            OutcomeKind::Done | OutcomeKind::Skipped | OutcomeKind::Refused => false,
+            OutcomeKind::Done | OutcomeKind::Skipped => false,
+            OutcomeKind::Refused => {
+                hold_off(step, AFTER_REFUSAL);
+                false
+            }
             OutcomeKind::Failed => !is_not_yet(past),
         };
         if !failed {
@@ -251,9 +261,16 @@ fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
                 past.effect, past.target, past.message
             ),
         );
-        let after = step.requeue.map_or(LATER, |(after, _)| after.max(LATER));
-        step.requeue = Some((after, Reason::ActionFailed));
+        hold_off(step, LATER);
     }
+}
+
+/// Looks again no sooner than after this span: what failed a moment ago would fail again.
+fn hold_off(step: &mut Step, at_least: Millis) {
+    let after = step
+        .requeue
+        .map_or(at_least, |(after, _)| after.max(at_least));
+    step.requeue = Some((after, Reason::ActionFailed));
 }
 
 /// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.

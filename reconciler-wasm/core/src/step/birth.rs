@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use contract::{
     Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason, Volume,
+    VolumePhase,
 };
 
 use super::{LATER, SOON, Step, furnish};
@@ -168,7 +169,7 @@ pub(super) fn attend(
         .map_or(Millis(0), |began| situation.snapshot.now.since(began));
     let edited = cluster.size.is_some_and(|size| size != birth.members.len())
         || cluster.image != birth.image;
-    let overdue = age >= PATIENCE && !living.pods.values().any(|pod| pod.unschedulable.is_some());
+    let overdue = age >= PATIENCE && !waits_for_a_node(living);
     if (overdue || (edited && age >= PATIENCE_AFTER_EDIT)) && nobody_leads(situation) {
         start_over(cluster, situation, birth, step);
         return;
@@ -212,6 +213,15 @@ pub(super) fn attend(
         },
         Reason::Forming,
     );
+}
+
+/// Whether a pod finds no node and another one in its place would fare no better. A claim that is bound, or whose
+/// volume is gone, ties its pod to where it was; a new claim is free.
+fn waits_for_a_node(living: &Living<'_>) -> bool {
+    living.pods.values().any(|pod| {
+        let claim = living.volumes.get(pod.name.as_str());
+        pod.unschedulable.is_some() && claim.is_none_or(|claim| claim.phase == VolumePhase::Pending)
+    })
 }
 
 /// Records the cluster id once a quorum of the planned members answers. Says whether it did.

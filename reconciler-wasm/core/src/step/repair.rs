@@ -19,7 +19,8 @@ const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
 /// How often a pod is made again before that.
 const RECREATIONS: i64 = 3;
 
-/// Makes missing pods again on the disks that are there. Needs no quorum: it is how a cluster comes back.
+/// Makes missing pods again on the disks that are there. Needs no quorum: it is how a cluster comes back, and then also
+/// a member that never said its name may hold a vote's worth of data. A sealed pod on an empty disk ends by itself.
 pub(super) fn restore_pods(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -27,11 +28,12 @@ pub(super) fn restore_pods(
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    for member in living
+    let no_list = living.membership.is_none();
+    let missing = living
         .members
         .iter()
-        .filter(|member| member.started && member.pod.is_none())
-    {
+        .filter(|member| member.pod.is_none() && (member.started || no_list));
+    for member in missing {
         let Some(volume) = member.volume else {
             continue;
         };
@@ -94,12 +96,31 @@ pub(super) fn replace(
                 restart(situation, membership, living, member, step);
                 changed = true;
             }
+            Verdict::Replace(reason, _) if is_somebody_joining(living) => {
+                step.find_of(
+                    FindingKind::Waiting,
+                    reason,
+                    member.name,
+                    format!(
+                        "{} is to be replaced, once the member that is joining votes or is taken out.",
+                        member.name
+                    ),
+                );
+            }
             Verdict::Replace(reason, message) => {
                 changed = try_replace(situation, membership, living, member, reason, message, step);
             }
         }
     }
     changed
+}
+
+/// A learner, or a member that has not started: one change of the member list at a time.
+fn is_somebody_joining(living: &Living<'_>) -> bool {
+    living
+        .members
+        .iter()
+        .any(|member| member.learner || !member.started)
 }
 
 /// Whether some voter is not healthy, so that nothing but its repair is due.

@@ -70,11 +70,11 @@ fn grow(
     let mut action = pre::action(resource, effect).on_members(membership);
     action.pre.healthy_voters = u32::try_from(quorum(voters)).ok();
     step.actions.push(action);
-    step.find_of(
+    // The name is another one in each pass until one of them is taken, so it is not said.
+    step.find(
         FindingKind::Doing,
         Reason::ScalingUp,
-        &name,
-        format!("{voters} of {wanted} members vote; {name} joins as a learner."),
+        format!("{voters} of {wanted} members vote; a new one joins as a learner."),
     );
     step.look_again(SOON, Reason::ScalingUp);
 }

@@ -30,11 +30,14 @@ pub(super) fn seal(
         .filter(|member| member.is_healthy() && member.started)
     {
         let Some(pod) = member.pod else { continue };
-        let Some(found) = pod.annotations.get(names::INITIAL_CLUSTER_ANNOTATION) else {
+        let found = |key: &str| pod.annotations.get(key).map(String::as_str);
+        let sealed = Start::sealed(cluster, member.name);
+        // A pod of the archived operator has its start in its arguments: there is nothing to seal.
+        let Some(initial_cluster) = found(names::INITIAL_CLUSTER_ANNOTATION) else {
             continue;
         };
-        let sealed = Start::sealed(cluster, member.name);
-        if *found == sealed.initial_cluster {
+        let state = found(names::INITIAL_STATE_ANNOTATION);
+        if initial_cluster == sealed.initial_cluster && state == Some(sealed.state) {
             continue;
         }
         let annotations = BTreeMap::from([

@@ -285,7 +285,13 @@ fn pod(name: &str) -> Pod {
         resource_version: "1".to_owned(),
         owner: Some(UID.to_owned()),
         labels: names::labels(NAME),
-        annotations: BTreeMap::from([(names::INITIAL_CLUSTER_ANNOTATION.to_owned(), sealed)]),
+        annotations: BTreeMap::from([
+            (names::INITIAL_CLUSTER_ANNOTATION.to_owned(), sealed),
+            (
+                names::INITIAL_STATE_ANNOTATION.to_owned(),
+                "existing".to_owned(),
+            ),
+        ]),
         created: NOW,
         deleted: None,
         phase: PodPhase::Running,

@@ -304,6 +304,53 @@ fn what_a_departed_member_left_is_deleted() {
     );
 }
 
+/// Found by the simulator: alone, a member's initial cluster names nobody but itself already at birth, so only the
+/// state tells a sealed pod. Unsealed, its wiped disk would found an empty cluster under the same id.
+#[test]
+fn a_sole_member_is_sealed_too() {
+    let mut world = healthy(1);
+    world.pods()[0].annotations.insert(
+        contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
+        "new".to_owned(),
+    );
+    assert_eq!(effects(&world.decide()), ["AnnotatePod Pod shop-m0"]);
+}
+
+/// Found by the simulator: the removal was refused as a second change, pass after pass.
+#[test]
+fn a_learner_is_seen_to_before_a_lost_voter_is_replaced() {
+    let world = healthy(4).wanting(5).with_learner(4, true).wiped(1);
+    let effects = effects(&world.decide());
+    assert!(
+        effects.contains(&format!("Promote {}", id(4))),
+        "{effects:?}"
+    );
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| effect.starts_with("RemoveMember")),
+        "{effects:?}"
+    );
+}
+
+/// Found by the simulator: a message with a fresh name in it made the status new in each pass.
+#[test]
+fn a_status_says_the_same_in_the_next_pass() {
+    for paused in [true, false] {
+        let mut world = healthy(3).wanting(5).spec("paused", json!(paused)).settle();
+        world.snapshot.entropy = "ab".repeat(16);
+        assert_eq!(written(&world.decide()), None, "paused {paused}");
+    }
+}
+
+/// Found by the simulator: without a quorum, also a member that never said its name may hold the data that counts.
+#[test]
+fn without_a_list_every_remembered_claim_gets_its_pod() {
+    let mut world = healthy(3).silent(0).without_pod(2).without_list();
+    world.status.member_records[2].disk = None;
+    assert_eq!(effects(&world.decide()), ["Apply Pod shop-m2"]);
+}
+
 #[test]
 fn a_paused_cluster_gets_status_only() {
     let world = healthy(3).without_pod(1).spec("paused", json!(true));
