@@ -5,4 +5,5 @@
 pub mod kubectl;
 pub mod operator;
 pub mod scenario;
+pub mod sealed;
 pub mod testbed;

@@ -1,0 +1,151 @@
+//! What is refused before its first decision.
+
+use host::error::Chain;
+use host::module::{Error, Module, seal};
+
+use crate::wat::{DESCRIPTION, Text, engine};
+
+/// Loads `bytes` and wants a refusal that has all of `words`.
+fn check_refused(bytes: &[u8], words: &[&str]) {
+    let refused = Module::load(&engine(), bytes).expect_err("a refusal");
+    let told = Chain(&refused).to_string();
+    for word in words {
+        assert!(told.contains(word), "{word:?} is not in: {told}");
+    }
+}
+
+fn component(text: &str) -> Vec<u8> {
+    wat::parse_str(text).expect("the text is right")
+}
+
+fn described(description: &str) -> Vec<u8> {
+    Text {
+        description,
+        ..Text::default()
+    }
+    .sealed()
+}
+
+#[test]
+fn what_is_not_webassembly_is_refused_by_its_first_bytes() {
+    check_refused(b"", &["not WebAssembly", "empty"]);
+    check_refused(b"#!/bin/sh", &["not WebAssembly", "23 21"]);
+    check_refused(b"\0as", &["not WebAssembly"]);
+}
+
+#[test]
+fn half_a_module_is_refused() {
+    let whole = Text::default().sealed();
+    check_refused(&whole[..whole.len() / 2], &["broken"]);
+}
+
+#[test]
+fn a_core_module_is_refused_with_the_command_that_helps() {
+    check_refused(
+        &Text::default().core(),
+        &["core module", "binnacle module seal"],
+    );
+}
+
+#[test]
+fn an_import_is_refused_by_name() {
+    let clock = component(r#"(component (import "wasi:clocks/wall-clock@0.2.0" (instance)))"#);
+    check_refused(&clock, &["imports wasi:clocks/wall-clock@0.2.0"]);
+}
+
+#[test]
+fn a_core_module_with_an_import_is_not_sealed() {
+    let core = component(r#"(module (import "env" "now" (func (result i64))))"#);
+    let refused = seal(&core).expect_err("a refusal");
+    assert!(matches!(refused, Error::Imports { .. }), "{refused}");
+    assert!(refused.to_string().contains("env.now"), "{refused}");
+}
+
+#[test]
+fn a_component_is_not_sealed_twice() {
+    let refused = seal(&Text::default().sealed()).expect_err("a refusal");
+    assert!(matches!(refused, Error::AlreadySealed), "{refused}");
+}
+
+#[test]
+fn a_core_module_without_the_exports_is_not_sealed() {
+    let refused = seal(&component("(module)")).expect_err("a refusal");
+    assert!(matches!(refused, Error::Unsealable { .. }), "{refused}");
+}
+
+#[test]
+fn missing_and_further_exports_are_refused() {
+    check_refused(
+        &component("(component)"),
+        &["exports nothing", "exactly describe and reconcile"],
+    );
+    let more = component(
+        r#"(component
+            (core module $m (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func $f (canon lift (core func $i "f")))
+            (export "describe" (func $f))
+            (export "reconcile" (func $f))
+            (export "backdoor" (func $f)))"#,
+    );
+    check_refused(&more, &["backdoor"]);
+}
+
+#[test]
+fn exports_of_another_type_are_refused() {
+    let other = component(
+        r#"(component
+            (core module $m (func (export "f")))
+            (core instance $i (instantiate $m))
+            (func $f (canon lift (core func $i "f")))
+            (export "describe" (func $f))
+            (export "reconcile" (func $f)))"#,
+    );
+    check_refused(&other, &["describe", "another type"]);
+}
+
+#[test]
+fn a_module_that_cannot_describe_itself_is_refused() {
+    let trap = Text {
+        describe: "unreachable",
+        ..Text::default()
+    };
+    check_refused(&trap.sealed(), &["describe() failed", "trapped"]);
+    let endless = Text {
+        describe: "(loop (br 0)) (i32.const 32)",
+        ..Text::default()
+    };
+    check_refused(&endless.sealed(), &["describe() failed", "fuel"]);
+    check_refused(
+        &described("I am a module"),
+        &["describe() did not answer with a description"],
+    );
+}
+
+#[test]
+fn schemas_and_hosts_that_do_not_fit_are_refused() {
+    let newer = DESCRIPTION.replace(
+        r#""oldestSchema":1,"newestSchema":1"#,
+        r#""oldestSchema":7,"newestSchema":9"#,
+    );
+    check_refused(&described(&newer), &["schema 7 to 9", "schema 1"]);
+    let writes = DESCRIPTION.replace(r#""decisionSchema":1"#, r#""decisionSchema":2"#);
+    check_refused(&described(&writes), &["decisions of schema 2"]);
+    let host = DESCRIPTION.replace("0.1.0", "99.0.0");
+    check_refused(&described(&host), &["needs host 99.0.0"]);
+    let nonsense = DESCRIPTION.replace("0.1.0", "soon");
+    check_refused(&described(&nonsense), &["soon", "not MAJOR.MINOR.PATCH"]);
+}
+
+#[test]
+fn more_memory_than_the_cap_is_refused_at_load() {
+    let greedy = component(
+        r#"(component
+            (core module $m (memory 2000) (func (export "f") (result i32) (i32.const 0)))
+            (core instance $i (instantiate $m))
+            (func $f (result u32) (canon lift (core func $i "f")))
+            (export "describe" (func $f))
+            (export "reconcile" (func $f)))"#,
+    );
+    check_refused(&greedy, &["cannot be compiled", "memory"]);
+}

@@ -1,0 +1,135 @@
+//! The command line: exit codes, and words that a stranger understands.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tests::sealed::sealed;
+
+use crate::fixtures::{only_file, recorded, snapshots};
+
+fn binnacle(arguments: &[&str]) -> Output {
+    Command::new(&sealed().binary)
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// Runs `binnacle` and wants this exit code and all of `words` on one of its outputs.
+fn check(arguments: &[&str], code: i32, words: &[&str]) -> String {
+    let output = binnacle(arguments);
+    let told = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    for word in words {
+        assert!(told.contains(word), "{word:?} is not in: {told}");
+    }
+    told
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of letters")
+}
+
+#[test]
+fn replay_says_equal_cut_off_and_unreadable_by_its_exit_code() {
+    let directory = recorded(&snapshots(1..4));
+    let file = only_file(directory.path());
+    check(
+        &["replay", text(directory.path())],
+        0,
+        &["all equal", "fuel included"],
+    );
+    check(
+        &["replay", text(&file), "-o", "json"],
+        0,
+        &["\"differing\": 0"],
+    );
+    let content = std::fs::read(&file).expect("it is there");
+    std::fs::write(&file, &content[..content.len() - 5]).expect("it can be written");
+    check(
+        &["replay", text(&file)],
+        2,
+        &["cut off", "Nothing to replay"],
+    );
+    std::fs::write(&file, "no recording").expect("it can be written");
+    check(&["replay", text(&file)], 2, &["not a recording"]);
+    check(&["replay", "/nowhere"], 2, &["/nowhere cannot be read"]);
+}
+
+#[test]
+fn replay_with_another_module_shows_the_actions_that_differ() {
+    let directory = recorded(&snapshots(1..2));
+    let file = only_file(directory.path());
+    let lines = zstd::decode_all(&std::fs::read(&file).expect("it is there")[..]).expect("zstd");
+    let lines = String::from_utf8(lines).expect("JSON is UTF-8");
+    let (from, to) = (
+        "\"answer\":{\"schema\":1,\"actions\":[",
+        "\"answer\":{\"schema\":1,\"actions\": [",
+    );
+    assert!(lines.contains(from), "answers begin with their actions");
+    let altered = directory.path().join("altered.jsonl");
+    std::fs::write(&altered, lines.replace(from, to)).expect("it can be written");
+    check(
+        &["replay", text(&altered)],
+        1,
+        &["differ", "Record 1", "says the same in other bytes"],
+    );
+}
+
+#[test]
+fn explain_tells_who_when_what_and_what_became_of_it() {
+    let directory = recorded(&snapshots(1..2));
+    let path = text(directory.path());
+    check(&["explain", path], 0, &["SEQ", "WHAT WAS DONE"]);
+    check(
+        &["explain", path, "--at", "1"],
+        0,
+        &[
+            "Decision 1 on the EtcdCluster",
+            "What was seen",
+            "Wanted: ",
+            "What was decided",
+            "What comes next",
+        ],
+    );
+    check(
+        &["explain", path, "--at", "1", "-o", "json"],
+        0,
+        &["\"words\"", "\"snapshot\""],
+    );
+    check(
+        &["explain", path, "--at", "999999"],
+        2,
+        &["no record 999999"],
+    );
+}
+
+#[test]
+fn inspect_shows_what_a_module_is() {
+    let file = text(&sealed().file);
+    let digest = host::module::digest(&sealed().bytes);
+    check(
+        &["module", "inspect", file],
+        0,
+        &[
+            &digest,
+            "Imports  none",
+            "Exports  describe, reconcile",
+            "schema 1",
+            "Usable",
+        ],
+    );
+    check(
+        &["module", "inspect", file, "-o", "json"],
+        0,
+        &["\"imports\": []", &digest],
+    );
+    check(
+        &["module", "inspect", "Cargo.toml"],
+        2,
+        &["not WebAssembly"],
+    );
+}

@@ -1,0 +1,9 @@
+//! Recordings: what is recorded is what crossed, it survives damage as far as it can, and the native reconciler, the sealed
+//! module and the recording agree byte by byte.
+
+mod command;
+mod damage;
+mod equal;
+mod fixtures;
+mod reproducible;
+mod ring;

@@ -1,0 +1,51 @@
+//! The sealed module and the binary `binnacle`, built from this checkout by the very verb that everybody uses.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use cargo_metadata::MetadataCommand;
+
+/// What `make wasm` leaves behind.
+#[derive(Debug)]
+pub struct Sealed {
+    /// The root of the checkout.
+    pub checkout: PathBuf,
+    /// The module's file.
+    pub file: PathBuf,
+    /// The module's bytes.
+    pub bytes: Vec<u8>,
+    /// The binary of the development profile.
+    pub binary: PathBuf,
+}
+
+/// Builds both where need be, once a process.
+///
+/// # Panics
+/// When they cannot be built; the build's own words are on standard error.
+pub fn sealed() -> &'static Sealed {
+    static SEALED: OnceLock<Sealed> = OnceLock::new();
+    SEALED.get_or_init(|| match build() {
+        Ok(sealed) => sealed,
+        Err(error) => panic!("the sealed module cannot be built: {error:#}"),
+    })
+}
+
+fn build() -> anyhow::Result<Sealed> {
+    let metadata = MetadataCommand::new().no_deps().exec()?;
+    let checkout = metadata.workspace_root.into_std_path_buf();
+    let status = Command::new("make")
+        .args(["--no-print-directory", "wasm"])
+        .current_dir(&checkout)
+        .status()?;
+    anyhow::ensure!(status.success(), "`make wasm` ended with {status}");
+    let target = metadata.target_directory.into_std_path_buf();
+    let file = target.join("reconciler.wasm");
+    let bytes = std::fs::read(&file)?;
+    Ok(Sealed {
+        checkout,
+        file,
+        bytes,
+        binary: target.join("debug/binnacle"),
+    })
+}
