@@ -280,6 +280,12 @@ impl Connections {
             .retain(|uid, _| present.contains(uid.as_str()));
     }
 
+    /// Forgets the connection to one pod. After a time-out it may be one that TCP keeps trying long after the member is back;
+    /// the next call dials anew.
+    pub fn forget(&mut self, pod_uid: &str) {
+        self.by_pod_uid.remove(pod_uid);
+    }
+
     /// The connection to a pod at its address.
     ///
     /// # Errors

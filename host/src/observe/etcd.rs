@@ -10,11 +10,18 @@
 //!
 //! # Guarantees
 //! Each step is bounded by the time-out of one question, so a frozen member delays a pass by seconds and no other cluster.
+//! A pod that is going, or whose member is not in the confirmed list, delays it by [`STRAGGLING`] only: nothing depends on
+//! its answer.
+
+use std::time::Duration;
 
 use contract::{
     Alarm, ClusterId, Endpoint, EndpointStatus, EtcdView, Membership, Observed, Pod, PodPhase,
+    names,
 };
-use futures::future::{join_all, select_ok};
+use futures::StreamExt as _;
+use futures::future::select_ok;
+use futures::stream::FuturesUnordered;
 
 use crate::error::Chain;
 use crate::etcd::{Connection, Connections, Error};
@@ -22,11 +29,21 @@ use crate::etcd::{Connection, Connections, Error};
 /// The oldest server that can confirm its member list by a quorum.
 const CONFIRMS_SINCE: (u64, u64) = (3, 5);
 
+/// How long everybody is waited for before it matters who is missing.
+const STRAGGLING: Duration = Duration::from_millis(250);
+
 /// One pod that was asked.
 struct Asked<'a> {
     pod: &'a Pod,
     connection: Option<Connection>,
-    status: Result<EndpointStatus, String>,
+    status: Result<EndpointStatus, Silence>,
+}
+
+/// Why a pod has no status to show.
+struct Silence {
+    why: String,
+    /// The connection is of no use any more.
+    broken: bool,
 }
 
 /// Asks the members behind these pods. `recorded` is the cluster id the resource remembers: members of that cluster are
@@ -55,26 +72,121 @@ pub async fn view(
         };
         dialled.push((pod, connection));
     }
-    let asked = join_all(
-        dialled
-            .into_iter()
-            .map(|(pod, connection)| ask(pod, connection)),
-    )
-    .await;
-    if asked.is_empty() {
+    if dialled.is_empty() {
         return EtcdView {
             membership: Observed::Absent,
             endpoints: Vec::new(),
             alarms: Observed::Absent,
         };
     }
+    let (asked, membership) = ask_all(dialled, recorded).await;
+    for asked in &asked {
+        if asked.status.as_ref().is_err_and(|silence| silence.broken) {
+            connections.forget(&asked.pod.uid);
+        }
+    }
     let answered = in_order_of_trust(&asked, recorded);
-    let (membership, alarms) = tokio::join!(membership(&answered), alarms(&answered));
+    let (membership, alarms) = tokio::join!(
+        async {
+            match membership {
+                Some(membership) => Observed::Seen(membership),
+                None => self::membership(&answered).await,
+            }
+        },
+        alarms(&answered)
+    );
     EtcdView {
         membership,
         alarms,
         endpoints: endpoints(asked),
     }
+}
+
+/// Asks all pods for their status. When some are late and the others confirm a member list meanwhile, that list says whom
+/// it is worth to wait for; it is part of the answer then.
+async fn ask_all<'a>(
+    dialled: Vec<(&'a Pod, Result<Connection, String>)>,
+    recorded: Option<ClusterId>,
+) -> (Vec<Asked<'a>>, Option<Membership>) {
+    let late = dialled.iter().map(|(pod, _)| *pod).collect();
+    let asking = dialled
+        .into_iter()
+        .map(|(pod, connection)| ask(pod, connection))
+        .collect();
+    let mut round = Round {
+        asking,
+        late,
+        asked: Vec::new(),
+    };
+    let _all_or_late = tokio::time::timeout(STRAGGLING, round.wait_for(|_| true)).await;
+    let mut membership = None;
+    if !round.late.is_empty() {
+        membership = match self::membership(&in_order_of_trust(&round.asked, recorded)).await {
+            Observed::Seen(membership) => {
+                Some(membership).filter(|membership| membership.linearizable)
+            }
+            Observed::Absent | Observed::Unknown(_) => None,
+        };
+        round
+            .wait_for(|pod| {
+                let listed = membership
+                    .as_ref()
+                    .map(|membership| is_listed(membership, &pod.name));
+                listed.is_none_or(|listed| listed && pod.deleted.is_none())
+            })
+            .await;
+    }
+    (round.end(), membership)
+}
+
+/// Questions under way: who answered, who did not yet.
+struct Round<'a, F> {
+    asking: FuturesUnordered<F>,
+    late: Vec<&'a Pod>,
+    asked: Vec<Asked<'a>>,
+}
+
+impl<'a, F: Future<Output = Asked<'a>>> Round<'a, F> {
+    /// Takes answers until none of those who are late is wanted.
+    async fn wait_for(&mut self, wanted: impl Fn(&Pod) -> bool) {
+        while self.late.iter().any(|pod| wanted(pod)) {
+            let Some(asked) = self.asking.next().await else {
+                return;
+            };
+            self.late.retain(|pod| pod.name != asked.pod.name);
+            self.asked.push(asked);
+        }
+    }
+
+    /// Everybody, sorted by name; those who are still late did not answer.
+    fn end(self) -> Vec<Asked<'a>> {
+        let Self {
+            asking: _,
+            late,
+            mut asked,
+        } = self;
+        asked.extend(late.into_iter().map(|pod| {
+            let why = format!("no answer within {STRAGGLING:?}, and nothing depends on it");
+            Asked {
+                pod,
+                connection: None,
+                status: Err(Silence { why, broken: true }),
+            }
+        }));
+        asked.sort_by(|a, b| a.pod.name.cmp(&b.pod.name));
+        asked
+    }
+}
+
+/// Whether the list has a member of that name, by the name it published or, before it has, by its peer URL.
+fn is_listed(membership: &Membership, name: &str) -> bool {
+    membership.members.iter().any(|member| {
+        member.name == name
+            || member
+                .peer_urls
+                .iter()
+                .any(|url| names::member_of_url(url) == Some(name))
+    })
 }
 
 fn unknown(why: &str) -> EtcdView {
@@ -88,10 +200,10 @@ fn unknown(why: &str) -> EtcdView {
 async fn ask(pod: &Pod, connection: Result<Connection, String>) -> Asked<'_> {
     match connection {
         Ok(connection) => {
-            let status = connection
-                .status()
-                .await
-                .map_err(|error| Chain(&error).to_string());
+            let status = connection.status().await.map_err(|error| Silence {
+                why: Chain(&error).to_string(),
+                broken: matches!(error, Error::Silent { .. }),
+            });
             Asked {
                 pod,
                 connection: Some(connection),
@@ -101,7 +213,7 @@ async fn ask(pod: &Pod, connection: Result<Connection, String>) -> Asked<'_> {
         Err(why) => Asked {
             pod,
             connection: None,
-            status: Err(why),
+            status: Err(Silence { why, broken: false }),
         },
     }
 }
@@ -117,7 +229,8 @@ fn endpoints(asked: Vec<Asked<'_>>) -> Vec<Endpoint> {
              }| Endpoint {
                 pod: pod.name.clone(),
                 pod_uid: pod.uid.clone(),
-                status: status.map_or_else(Observed::Unknown, Observed::Seen),
+                status: status
+                    .map_or_else(|silence| Observed::Unknown(silence.why), Observed::Seen),
             },
         )
         .collect()
