@@ -216,3 +216,34 @@ pub(crate) fn boot() -> Result<String> {
         fs::read_to_string("/proc/sys/kernel/random/boot_id").context("this boot has no name")?;
     Ok(id.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Block, Layout};
+
+    #[test]
+    fn a_name_that_is_no_folder_or_host_name_is_refused() {
+        for name in ["", "..", "a/b", "Upper", "-dash", &"x".repeat(31)] {
+            assert!(Layout::new(name).is_err(), "{name} was taken");
+        }
+        assert!(Layout::new("suite-7").is_ok());
+    }
+
+    /// The kernel allows 15 characters.
+    #[test]
+    fn the_link_of_the_longest_name_fits_the_kernel() -> anyhow::Result<()> {
+        assert!(Layout::new(&"x".repeat(30))?.host_link().len() <= 15);
+        Ok(())
+    }
+
+    #[test]
+    fn nodes_pods_and_services_share_a_block_without_meeting() {
+        let block = Block(10, 150);
+        assert_eq!(block.node(3).to_string(), "10.150.0.13");
+        assert_eq!(block.pods_of(3), "10.150.67.0/24");
+        assert_eq!(
+            (block.pods(), block.services()),
+            ("10.150.64.0/18".to_owned(), "10.150.128.0/18".to_owned())
+        );
+    }
+}

@@ -216,3 +216,29 @@ fn range(destination: &str) -> Option<(u32, u32)> {
     let first = u32::from(address) & !spread;
     (length > 0).then_some((first, first | spread))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Ipv4Addr, range};
+
+    fn check(destination: &str, expected: Option<(&str, &str)>) {
+        let expected = expected.map(|(first, last)| {
+            [first, last].map(|address| address.parse::<Ipv4Addr>().map_or(0, u32::from))
+        });
+        assert_eq!(range(destination).map(<[u32; 2]>::from), expected);
+    }
+
+    #[test]
+    fn a_route_covers_its_first_to_its_last_address() {
+        check("10.150.0.0/16", Some(("10.150.0.0", "10.150.255.255")));
+        check("10.150.7.9", Some(("10.150.7.9", "10.150.7.9")));
+        check("10.0.0.0/8", Some(("10.0.0.0", "10.255.255.255")));
+    }
+
+    /// Every machine with a network has one; no address would be free.
+    #[test]
+    fn the_default_route_takes_nothing() {
+        check("default", None);
+        check("0.0.0.0/0", None);
+    }
+}

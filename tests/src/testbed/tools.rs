@@ -197,3 +197,35 @@ pub(crate) fn kubernetes(program: &str) -> Result<PathBuf> {
 pub(crate) fn etcd_program(program: &str) -> Result<PathBuf> {
     built("etcd", ETCD_VERSION, program)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Source, TABLE, Tool};
+
+    /// A name in the table that leads nowhere would show itself only after minutes of building.
+    #[test]
+    fn every_pinned_module_is_in_the_checkout_with_the_version_that_the_table_says() {
+        for tool in TABLE {
+            if let Source::Pinned { folder, stamp: _ } = &tool.source {
+                let module = format!("{}/tools/{folder}/go.mod", env!("CARGO_MANIFEST_DIR"));
+                let module = std::fs::read_to_string(&module).unwrap_or_default();
+                assert!(
+                    module.contains(&format!("v{}", tool.version)),
+                    "{folder} does not pin {}",
+                    tool.version
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_title() {
+        for tool in TABLE {
+            assert_eq!(
+                Tool::parse(&tool.title()).map(Tool::title).ok(),
+                Some(tool.title())
+            );
+        }
+        assert!(Tool::parse("etcd-0.1").is_err());
+    }
+}

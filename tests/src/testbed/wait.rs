@@ -34,3 +34,25 @@ where
         sleep(BETWEEN_LOOKS).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use anyhow::anyhow;
+
+    use super::until;
+
+    #[tokio::test]
+    async fn a_wait_in_vain_says_for_what_and_what_was_seen() {
+        let waited = until("spring", Duration::from_millis(1), async || {
+            Err::<(), _>(anyhow!("snow"))
+        })
+        .await;
+        let said = waited.map_err(|error| error.to_string());
+        assert_eq!(
+            said,
+            Err("spring did not happen within 1ms; last seen: snow".to_owned())
+        );
+    }
+}
