@@ -40,7 +40,8 @@ image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar
 
 bench: bootstrap ## Measure the figures of docs/benchmarks.md into bench.json
-	@cargo run --quiet --release --package tests --bin bench
+	@cargo build --package tests --bin testbed
+	@cargo bench --package tests --bench figures
 
 .PHONY: bootstrap
 bootstrap:
