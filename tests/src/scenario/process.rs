@@ -102,6 +102,12 @@ impl Operator {
         })
     }
 
+    /// The id of its process, while it runs.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Waits until it says that it leads.
     pub async fn leads(&self, within: Duration) -> Result<()> {
         let what = "the operator's readiness";
