@@ -7,16 +7,16 @@ use simulator::{Deed, End, Fact, History, MemberTruth, Truth};
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// Which promise: fit for comparing two histories.
-    pub promise: &'static str,
+    pub(crate) promise: &'static str,
     /// What happened, with its time.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 /// Judges a history.
 #[must_use]
-pub fn violations(history: &History) -> Vec<Violation> {
+pub(crate) fn violations(history: &History) -> Vec<Violation> {
     let mut violations: Vec<Violation> = history.facts.iter().filter_map(judge).collect();
     violations.extend(judge_end(history));
     violations
@@ -24,7 +24,7 @@ pub fn violations(history: &History) -> Vec<Violation> {
 
 /// Whether the world is as the spec asks, down to the objects that nobody needs.
 #[must_use]
-pub fn is_goal(truth: &Truth) -> bool {
+pub(crate) fn is_goal(truth: &Truth) -> bool {
     if truth.paused {
         return true;
     }
@@ -53,7 +53,7 @@ pub fn is_goal(truth: &Truth) -> bool {
 
 /// Whether so many voters lost their data that no quorum can ever come back.
 #[must_use]
-pub fn is_hopeless(truth: &Truth) -> bool {
+pub(crate) fn is_hopeless(truth: &Truth) -> bool {
     let voters: Vec<&MemberTruth> = truth
         .members
         .iter()

@@ -475,7 +475,7 @@ impl Etcd {
             .iter()
             .filter(|row| !row.learner && row.started)
             .count();
-        if started + 1 < (voters + 1) / 2 + 1 {
+        if started < voters.div_ceil(2) {
             return Err(FEW_STARTED);
         }
         self.propose(cluster, peers, Op::Promote(id))

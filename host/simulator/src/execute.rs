@@ -127,18 +127,12 @@ impl World {
     /// The effect itself, as the API server or etcd grants it.
     fn effect(&mut self, action: &Action) -> Result<(), &'static str> {
         let Action { effect, pre } = action;
-        if effect.kind().is_some()
-            || matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. })
-        {
-            if !self.api {
-                return Err("the API server does not answer");
-            }
+        let around = matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. });
+        if !self.api && (around || effect.kind().is_some()) {
+            return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        let before = match effect {
-            Effect::UpdateStatus { .. } | Effect::Event { .. } => None,
-            _ => Some(self.truth()),
-        };
+        let before = (!around).then(|| self.truth());
         let mut lost = Vec::new();
         let deed = match effect {
             Effect::UpdateStatus { status } => {

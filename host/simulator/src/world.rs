@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, LastExit, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Data, Etcd, Flags, Op, Peer, Row, Start};
+use crate::etcd::{Etcd, Flags, Op, Peer, Row, Start};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::{Kubernetes, Node, Process};
 use crate::plan::Plan;
