@@ -23,7 +23,12 @@ const REFUSED: u8 = 2;
 
 /// Runs etcd clusters on Kubernetes. What is done is decided by a sealed WebAssembly module.
 #[derive(Debug, Parser)]
-#[command(name = "binnacle", version, about, after_help = "Exit codes: 0 as expected, 1 differs, 2 unreadable or refused.")]
+#[command(
+    name = "binnacle",
+    version,
+    about,
+    after_help = "Exit codes: 0 as expected, 1 differs, 2 unreadable or refused."
+)]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -106,9 +111,15 @@ impl Verb {
 
 fn seal(args: &SealArgs) -> anyhow::Result<()> {
     let SealArgs { core, output } = args;
-    let bytes = std::fs::read(core).with_context(|| format!("{} cannot be read", core.display()))?;
+    let bytes =
+        std::fs::read(core).with_context(|| format!("{} cannot be read", core.display()))?;
     let sealed = module::seal(&bytes)?;
-    std::fs::write(output, &sealed).with_context(|| format!("{} cannot be written", output.display()))?;
+    std::fs::write(output, &sealed)
+        .with_context(|| format!("{} cannot be written", output.display()))?;
     let size = output::grouped(sealed.len());
-    Ok(output::print(format_args!("{}  {size} bytes  {}\n", output.display(), digest(&sealed)))?)
+    Ok(output::print(format_args!(
+        "{}  {size} bytes  {}\n",
+        output.display(),
+        digest(&sealed)
+    ))?)
 }

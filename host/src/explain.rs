@@ -40,7 +40,10 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         return table::print(&files, *output);
     };
     let Some(record) = find(&files, *seq)? else {
-        bail!("{} has no record {seq}: list them with `binnacle explain {0}`", path.display());
+        bail!(
+            "{} has no record {seq}: list them with `binnacle explain {0}`",
+            path.display()
+        );
     };
     let story = story::tell(&record)?;
     match output {

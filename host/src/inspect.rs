@@ -42,7 +42,11 @@ struct Findings {
 pub fn inspect(args: &InspectArgs) -> anyhow::Result<bool> {
     let InspectArgs { file, output } = args;
     let Source { path, bytes } = Source::find(file.as_deref())?;
-    let Anatomy { component: _, imports, exports } = Anatomy::of(&bytes)?;
+    let Anatomy {
+        component: _,
+        imports,
+        exports,
+    } = Anatomy::of(&bytes)?;
     let loaded = Engine::new(None).and_then(|engine| Module::load(&engine, &bytes));
     let (description, refused) = match loaded {
         Ok(module) => (Some(module.description().clone()), None),
@@ -70,34 +74,71 @@ fn words(error: &Error) -> String {
 }
 
 fn text(findings: &Findings) -> String {
-    let Findings { file, digest, size, imports, exports, description, refused } = findings;
+    let Findings {
+        file,
+        digest,
+        size,
+        imports,
+        exports,
+        description,
+        refused,
+    } = findings;
     let listed = |names: &[String]| {
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
     };
     let mut rows = vec![
         ["File", file.as_str()].map(str::to_owned),
         ["Digest".to_owned(), digest.clone()],
-        ["Size".to_owned(), format!("{} bytes", output::grouped(*size))],
+        [
+            "Size".to_owned(),
+            format!("{} bytes", output::grouped(*size)),
+        ],
         ["Imports".to_owned(), listed(imports)],
         ["Exports".to_owned(), listed(exports)],
     ];
     if let Some(description) = description {
-        let Description { name, version, oldest_schema, newest_schema, decision_schema, minimum_host } =
-            description;
+        let Description {
+            name,
+            version,
+            oldest_schema,
+            newest_schema,
+            decision_schema,
+            minimum_host,
+        } = description;
         rows.extend([
             ["Name".to_owned(), format!("{name} {version}")],
-            ["Reads".to_owned(), format!("snapshots of schema {}", range(*oldest_schema, *newest_schema))],
-            ["Writes".to_owned(), format!("decisions of schema {decision_schema}")],
+            [
+                "Reads".to_owned(),
+                format!(
+                    "snapshots of schema {}",
+                    range(*oldest_schema, *newest_schema)
+                ),
+            ],
+            [
+                "Writes".to_owned(),
+                format!("decisions of schema {decision_schema}"),
+            ],
             ["Needs".to_owned(), format!("host {minimum_host} or later")],
         ]);
     }
     rows.push(match refused {
         Some(why) => ["Refused".to_owned(), why.clone()],
-        None => ["Usable".to_owned(), format!("yes, by this Binnacle {}", crate::VERSION)],
+        None => [
+            "Usable".to_owned(),
+            format!("yes, by this Binnacle {}", crate::VERSION),
+        ],
     });
     output::table(&rows)
 }
 
 fn range(oldest: u32, newest: u32) -> String {
-    if oldest == newest { oldest.to_string() } else { format!("{oldest} to {newest}") }
+    if oldest == newest {
+        oldest.to_string()
+    } else {
+        format!("{oldest} to {newest}")
+    }
 }

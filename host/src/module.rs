@@ -112,7 +112,12 @@ impl Module {
         let began = Instant::now();
         let RawAnswer { bytes, fuel } = self.answer(snapshot)?;
         let decision = read(&bytes)?;
-        Ok(Answer { bytes, decision, fuel, took: began.elapsed() })
+        Ok(Answer {
+            bytes,
+            decision,
+            fuel,
+            took: began.elapsed(),
+        })
     }
 
     /// As [`Self::decide`], without reading the answer.
@@ -124,9 +129,15 @@ impl Module {
         let mut store = self.engine.store();
         let answer = call_reconcile(&mut store, &self.instance, &self.reconcile, snapshot);
         match answer {
-            Ok(Reply::Answer(bytes)) => Ok(RawAnswer { bytes, fuel: spent(&store) }),
+            Ok(Reply::Answer(bytes)) => Ok(RawAnswer {
+                bytes,
+                fuel: spent(&store),
+            }),
             Ok(Reply::Refusal(words)) => Err(Failure::Refused { words }),
-            Ok(Reply::TooLarge(size)) => Err(Failure::TooLarge { size, limit: ANSWER_LIMIT }),
+            Ok(Reply::TooLarge(size)) => Err(Failure::TooLarge {
+                size,
+                limit: ANSWER_LIMIT,
+            }),
             Err(error) => Err(failure(&error, store.data())),
         }
     }
@@ -158,7 +169,10 @@ impl Module {
             .instantiate(&mut store)
             .map_err(|error| Error::Unstartable(failure(&error, store.data())))?;
         instance
-            .get_typed_func::<(&[u8],), (Result<WasmList<u8>, WasmStr>,)>(&mut store, &self.reconcile)
+            .get_typed_func::<(&[u8],), (Result<WasmList<u8>, WasmStr>,)>(
+                &mut store,
+                &self.reconcile,
+            )
             .map(|_| ())
             .map_err(|error| Error::signature("reconcile", error))
     }
@@ -166,7 +180,9 @@ impl Module {
 
 impl std::fmt::Debug for Module {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Module").field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Module")
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
     }
 }
 
@@ -193,7 +209,13 @@ fn call_reconcile(
     Ok(match result {
         Ok(bytes) if bytes.len() > ANSWER_LIMIT => Reply::TooLarge(bytes.len()),
         Ok(bytes) => Reply::Answer(bytes.as_le_slice(&*store).to_vec()),
-        Err(words) => Reply::Refusal(words.to_str(&*store)?.chars().take(LONGEST_REFUSAL).collect()),
+        Err(words) => Reply::Refusal(
+            words
+                .to_str(&*store)?
+                .chars()
+                .take(LONGEST_REFUSAL)
+                .collect(),
+        ),
     })
 }
 
@@ -201,22 +223,34 @@ fn call_reconcile(
 fn read(bytes: &[u8]) -> Result<Decision, Failure> {
     let bare = bytes.first() == Some(&b'{') && bytes.last() == Some(&b'}');
     if !bare || bytes.contains(&b'\n') || bytes.contains(&b'\r') {
-        return Err(Failure::Undecodable { why: "it is not one line of JSON from { to }".to_owned() });
+        return Err(Failure::Undecodable {
+            why: "it is not one line of JSON from { to }".to_owned(),
+        });
     }
-    let decision: Decision = serde_json::from_slice(bytes)
-        .map_err(|error| Failure::Undecodable { why: error.to_string() })?;
+    let decision: Decision =
+        serde_json::from_slice(bytes).map_err(|error| Failure::Undecodable {
+            why: error.to_string(),
+        })?;
     if decision.schema != SCHEMA {
         return Err(Failure::Undecodable {
-            why: format!("it is of schema {}; this host executes schema {SCHEMA}", decision.schema),
+            why: format!(
+                "it is of schema {}; this host executes schema {SCHEMA}",
+                decision.schema
+            ),
         });
     }
     Ok(decision)
 }
 
 fn functions(component: &Component) -> Result<[ComponentExportIndex; 2], Error> {
-    let missing = || Error::Exports { found: "things of these names that are no functions".to_owned() };
+    let missing = || Error::Exports {
+        found: "things of these names that are no functions".to_owned(),
+    };
     let [describe, reconcile] = EXPORTS.map(|name| component.get_export_index(None, name));
-    Ok([describe.ok_or_else(missing)?, reconcile.ok_or_else(missing)?])
+    Ok([
+        describe.ok_or_else(missing)?,
+        reconcile.ok_or_else(missing)?,
+    ])
 }
 
 fn describe_itself(
@@ -244,20 +278,29 @@ fn describe_itself(
 }
 
 fn require_schemas(description: &Description) -> Result<(), Error> {
-    let &Description { oldest_schema: oldest, newest_schema: newest, decision_schema, .. } =
-        description;
+    let &Description {
+        oldest_schema: oldest,
+        newest_schema: newest,
+        decision_schema,
+        ..
+    } = description;
     if !(oldest..=newest).contains(&SCHEMA) {
         return Err(Error::SnapshotSchema { oldest, newest });
     }
     if decision_schema != SCHEMA {
-        return Err(Error::DecisionSchema { writes: decision_schema });
+        return Err(Error::DecisionSchema {
+            writes: decision_schema,
+        });
     }
     Ok(())
 }
 
 fn require_host(description: &Description) -> Result<(), Error> {
     let minimum = &description.minimum_host;
-    let unreadable = |source| Error::HostVersion { text: minimum.clone(), source };
+    let unreadable = |source| Error::HostVersion {
+        text: minimum.clone(),
+        source,
+    };
     let wanted: semver::Version = minimum.parse().map_err(unreadable)?;
     let ours: semver::Version = crate::VERSION.parse().map_err(unreadable)?;
     if ours < wanted {
@@ -267,17 +310,23 @@ fn require_host(description: &Description) -> Result<(), Error> {
 }
 
 fn spent(store: &Store<MemoryLimit>) -> u64 {
-    store.get_fuel().map_or(0, |left| FUEL_LIMIT.saturating_sub(left))
+    store
+        .get_fuel()
+        .map_or(0, |left| FUEL_LIMIT.saturating_sub(left))
 }
 
 /// Gives a failed call its name. A module that was denied memory traps in its own way; the denial is the cause.
 fn failure(error: &wasmtime::Error, limit: &MemoryLimit) -> Failure {
     if limit.denied() {
-        return Failure::OutOfMemory { limit: MEMORY_LIMIT };
+        return Failure::OutOfMemory {
+            limit: MEMORY_LIMIT,
+        };
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => Failure::OutOfFuel { limit: FUEL_LIMIT },
         Some(Trap::Interrupt) => Failure::OutOfTime { limit: TIME_LIMIT },
-        Some(_) | None => Failure::Trap { what: format!("{error:#}") },
+        Some(_) | None => Failure::Trap {
+            what: format!("{error:#}"),
+        },
     }
 }

@@ -57,7 +57,10 @@ pub fn span(span: Millis) -> String {
     let (seconds, millis) = (span.0 / 1000, span.0 % 1000);
     match seconds {
         ..1 => format!("{millis} ms"),
-        1..60 if millis != 0 => format!("{seconds}.{} s", format!("{millis:03}").trim_end_matches('0')),
+        1..60 if millis != 0 => format!(
+            "{seconds}.{} s",
+            format!("{millis:03}").trim_end_matches('0')
+        ),
         1..60 => format!("{seconds} s"),
         60..3600 => two(seconds / 60, "min", seconds % 60, "s"),
         3600..86400 => two(seconds / 3600, "h", seconds % 3600 / 60, "min"),
@@ -76,7 +79,11 @@ fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
 /// `1 member`, `3 members`.
 #[must_use]
 pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", grouped(number))
+    }
 }
 
 /// Digits in groups of three: `518,400`.
@@ -125,7 +132,10 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["SEQ".to_owned(), "WHAT".to_owned()], ["12345".to_owned(), "-".to_owned()]];
+        let rows = [
+            ["SEQ".to_owned(), "WHAT".to_owned()],
+            ["12345".to_owned(), "-".to_owned()],
+        ];
         assert_eq!(table(&rows), "SEQ    WHAT\n12345  -\n");
     }
 }

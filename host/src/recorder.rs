@@ -46,7 +46,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 256 << 20, frame_bytes: 1 << 20, frame_age: Duration::from_secs(10) }
+        Self {
+            bytes: 256 << 20,
+            frame_bytes: 1 << 20,
+            frame_age: Duration::from_secs(10),
+        }
     }
 }
 
@@ -92,9 +96,15 @@ impl Recorder {
     /// # Errors
     /// When the directory cannot be written to.
     pub fn open(directory: &Path, limits: Limits, header: Header) -> Result<Self, Error> {
-        let unusable = |source| Error::Directory { directory: directory.display().to_string(), source };
+        let unusable = |source| Error::Directory {
+            directory: directory.display().to_string(),
+            source,
+        };
         let ring = ring::Ring::open(directory, limits.bytes).map_err(unusable)?;
-        let next = ring.last_seq().map_err(unusable)?.map_or(1, |last| last + 1);
+        let next = ring
+            .last_seq()
+            .map_err(unusable)?
+            .map_or(1, |last| last + 1);
         let counts = Arc::new(Counts::default());
         let (queue, messages) = sync_channel(QUEUE);
         let writer = Writer::new(ring, limits, header, Arc::clone(&counts));
@@ -102,7 +112,12 @@ impl Recorder {
             .name("recorder".to_owned())
             .spawn(move || writer.run(&messages))
             .map_err(|source| Error::Thread { source })?;
-        Ok(Self { queue: Some(queue), writer: Some(writer), next: AtomicU64::new(next), counts })
+        Ok(Self {
+            queue: Some(queue),
+            writer: Some(writer),
+            next: AtomicU64::new(next),
+            counts,
+        })
     }
 
     /// Takes one record, gives it its number and returns that. Never waits: a full queue drops the record.
@@ -115,14 +130,21 @@ impl Recorder {
 
     /// Keeps a module's bytes beside the recordings, so that they can be replayed by whoever gets the directory.
     pub fn keep_module(&self, digest: &str, bytes: Vec<u8>) {
-        self.send(Message::Module { digest: digest.to_owned(), bytes });
+        self.send(Message::Module {
+            digest: digest.to_owned(),
+            bytes,
+        });
     }
 
     /// Writes the open frame and returns when all records taken so far are in the file.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(1);
         // A writer that is gone has written all it could.
-        if self.queue.as_ref().is_some_and(|queue| queue.send(Message::Flush(done)).is_ok()) {
+        if self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.send(Message::Flush(done)).is_ok())
+        {
             let _ = wait.recv();
         }
     }

@@ -54,9 +54,16 @@ pub enum Error {
 /// # Errors
 /// When a recording or a module cannot be read, or the answer cannot be printed.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Verdict> {
-    let ReplayArgs { paths, module, output } = args;
+    let ReplayArgs {
+        paths,
+        module,
+        output,
+    } = args;
     let engine = Engine::new(crate::module::cache_directory(None).as_deref())?;
-    let named = module.as_deref().map(|path| Source::find(Some(path))).transpose()?;
+    let named = module
+        .as_deref()
+        .map(|path| Source::find(Some(path)))
+        .transpose()?;
     let began = Instant::now();
     let tally = replay(&engine, paths, named.as_ref())?;
     for place in tally.breaks() {
@@ -114,7 +121,8 @@ pub fn replay(engine: &Engine, paths: &[PathBuf], named: Option<&Source>) -> Res
     std::thread::scope(|scope| {
         let judges: Vec<_> = (0..workers)
             .map(|_| {
-                let (work, modules, tally, progress) = (Arc::clone(&work), &modules, &tally, &progress);
+                let (work, modules, tally, progress) =
+                    (Arc::clone(&work), &modules, &tally, &progress);
                 scope.spawn(move || judge_frames(&work, modules, tally, progress))
             })
             .collect();
@@ -164,7 +172,9 @@ fn judge_frames(
 ) -> Result<(), Error> {
     loop {
         let next = locked(work).recv();
-        let Ok((index, file, frame)) = next else { return Ok(()) };
+        let Ok((index, file, frame)) = next else {
+            return Ok(());
+        };
         let mut part = Tally::default();
         for record in frame.records() {
             judge(&record?, index, &file, modules, &mut part)?;

@@ -10,13 +10,20 @@ pub(super) fn of<'a>(
     record: &'a Record,
 ) -> impl Iterator<Item = (usize, &'a Action, Option<&'a ActionResult>)> {
     let result = |index| record.results.iter().find(move |result| result.i == index);
-    decision.actions.iter().enumerate().map(move |(index, action)| (index, action, result(index)))
+    decision
+        .actions
+        .iter()
+        .enumerate()
+        .map(move |(index, action)| (index, action, result(index)))
 }
 
 /// The first result that is not a success.
 pub(super) fn first_failure(record: &Record) -> Option<&ActionResult> {
-    record.results.iter().find(|result| match result.outcome.outcome {
-        OutcomeKind::Refused | OutcomeKind::Failed => true,
-        OutcomeKind::Done | OutcomeKind::Skipped => false,
-    })
+    record
+        .results
+        .iter()
+        .find(|result| match result.outcome.outcome {
+            OutcomeKind::Refused | OutcomeKind::Failed => true,
+            OutcomeKind::Done | OutcomeKind::Skipped => false,
+        })
 }

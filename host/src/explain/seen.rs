@@ -3,8 +3,8 @@
 //! Tells observations as they are. Whether a cluster is well is the module's judgement.
 
 use contract::{
-    AlarmKind, Endpoint, EndpointStatus, EtcdClusterSpec, Member, Membership, Observed, Pod, PodPhase,
-    Snapshot, VolumePhase,
+    AlarmKind, Endpoint, EndpointStatus, EtcdClusterSpec, Member, Membership, Observed, Pod,
+    PodPhase, Snapshot, VolumePhase,
 };
 use serde::Deserialize;
 
@@ -32,10 +32,23 @@ fn wanted(snapshot: &Snapshot) -> String {
                 |_| format!("{} members", spec.size),
                 |size| count(size, "member"),
             );
-            let version = spec.version.map(|version| format!(" of etcd {version}")).unwrap_or_default();
-            let disk = spec.pod.is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
-            let disk = if disk { "each on a disk of its own" } else { "with their data in the pods" };
-            let paused = if spec.paused == Some(true) { "; paused: nothing may be changed" } else { "" };
+            let version = spec
+                .version
+                .map(|version| format!(" of etcd {version}"))
+                .unwrap_or_default();
+            let disk = spec
+                .pod
+                .is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
+            let disk = if disk {
+                "each on a disk of its own"
+            } else {
+                "with their data in the pods"
+            };
+            let paused = if spec.paused == Some(true) {
+                "; paused: nothing may be changed"
+            } else {
+                ""
+            };
             format!("Wanted: {size}{version}, {disk}{paused}.\n")
         }
         Err(error) => format!("Wanted: the spec cannot be read ({error}).\n"),
@@ -48,7 +61,12 @@ fn members(snapshot: &Snapshot) -> String {
         Observed::Absent => return "etcd's member list: there was no pod to ask.\n".to_owned(),
         Observed::Unknown(why) => return format!("etcd's member list: unknown ({why}).\n"),
     };
-    let Membership { cluster_id, linearizable, from, members } = membership;
+    let Membership {
+        cluster_id,
+        linearizable,
+        from,
+        members,
+    } = membership;
     let trust = if *linearizable {
         "confirmed by a majority".to_owned()
     } else {
@@ -73,7 +91,11 @@ fn member_row(member: &Member, snapshot: &Snapshot) -> [String; 5] {
         Some(_) | None => "voter",
     };
     [
-        if name.is_empty() { "(not started)".to_owned() } else { name.to_owned() },
+        if name.is_empty() {
+            "(not started)".to_owned()
+        } else {
+            name.to_owned()
+        },
         member.id.to_string(),
         role.to_owned(),
         status.map_or_else(|| "-".to_owned(), |status| status.version.clone()),
@@ -85,12 +107,16 @@ fn member_row(member: &Member, snapshot: &Snapshot) -> [String; 5] {
 fn endpoint<'a>(member: &Member, snapshot: &'a Snapshot) -> Option<&'a Endpoint> {
     let endpoints = &snapshot.etcd.endpoints;
     let says = |endpoint: &&Endpoint| {
-        endpoint.status.seen().is_some_and(|status| status.member_id == member.id)
+        endpoint
+            .status
+            .seen()
+            .is_some_and(|status| status.member_id == member.id)
     };
-    endpoints
-        .iter()
-        .find(says)
-        .or_else(|| endpoints.iter().find(|endpoint| endpoint.pod == words::seen_name(member)))
+    endpoints.iter().find(says).or_else(|| {
+        endpoints
+            .iter()
+            .find(|endpoint| endpoint.pod == words::seen_name(member))
+    })
 }
 
 fn health(endpoint: Option<&Endpoint>, snapshot: &Snapshot) -> String {
@@ -110,7 +136,11 @@ fn answered(status: &EndpointStatus, snapshot: &Snapshot) -> String {
         Some(leader) if leader == status.member_id => "answers, and leads".to_owned(),
         Some(leader) => format!("answers, follows {}", words::member(leader, snapshot)),
     };
-    if status.errors.is_empty() { leader } else { format!("{leader}; complains: {}", status.errors.join(", ")) }
+    if status.errors.is_empty() {
+        leader
+    } else {
+        format!("{leader}; complains: {}", status.errors.join(", "))
+    }
 }
 
 fn pods(snapshot: &Snapshot) -> String {
@@ -123,7 +153,12 @@ fn pods(snapshot: &Snapshot) -> String {
     let mut rows = vec![["POD", "NODE", "ADDRESS", "STATE"].map(str::to_owned)];
     rows.extend(pods.iter().map(|pod| {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-        [pod.name.clone(), or_dash(&pod.node), or_dash(&pod.ip), pod_state(pod, snapshot)]
+        [
+            pod.name.clone(),
+            or_dash(&pod.node),
+            or_dash(&pod.ip),
+            pod_state(pod, snapshot),
+        ]
     }));
     format!("Pods:\n{}", indented(&table(&rows)))
 }
@@ -143,12 +178,20 @@ fn pod_state(pod: &Pod, snapshot: &Snapshot) -> String {
     };
     let mut facts = vec![phase.to_owned(), ready];
     facts.extend(pod.deleted.map(|_| "being deleted".to_owned()));
-    facts.extend(pod.unschedulable.as_ref().map(|why| format!("no node for it: {why}")));
+    facts.extend(
+        pod.unschedulable
+            .as_ref()
+            .map(|why| format!("no node for it: {why}")),
+    );
     facts.extend(pod.waiting.as_ref().map(|why| format!("waits: {why}")));
     if pod.restarts > 0 {
         let restarts = usize::try_from(pod.restarts).unwrap_or(usize::MAX);
         facts.push(count(restarts, "restart"));
-        facts.extend(pod.last_exit.as_ref().map(|exit| format!("last ended as {} ({})", exit.reason, exit.code)));
+        facts.extend(
+            pod.last_exit
+                .as_ref()
+                .map(|exit| format!("last ended as {} ({})", exit.reason, exit.code)),
+        );
     }
     facts.join(", ")
 }
@@ -168,9 +211,17 @@ fn volumes(snapshot: &Snapshot) -> Option<String> {
                 VolumePhase::Bound => "bound",
                 VolumePhase::Lost => "lost its volume",
             };
-            let going = if volume.deleted.is_some() { ", being deleted" } else { "" };
+            let going = if volume.deleted.is_some() {
+                ", being deleted"
+            } else {
+                ""
+            };
             let size = volume.capacity.as_ref().or(volume.requested.as_ref());
-            [volume.name.clone(), size.cloned().unwrap_or_default(), format!("{phase}{going}")]
+            [
+                volume.name.clone(),
+                size.cloned().unwrap_or_default(),
+                format!("{phase}{going}"),
+            ]
         })
         .collect();
     Some(format!("Disks:\n{}", indented(&table(&rows))))
@@ -188,7 +239,9 @@ fn alarms(snapshot: &Snapshot) -> Option<String> {
                 AlarmKind::Nospace => "out of space",
                 AlarmKind::Corrupt => "data is corrupt",
             };
-            let whose = alarm.member.map(|id| format!(" at {}", words::member(id, snapshot)));
+            let whose = alarm
+                .member
+                .map(|id| format!(" at {}", words::member(id, snapshot)));
             format!("{kind}{}", whose.unwrap_or_default())
         })
         .collect();

@@ -15,7 +15,12 @@ pub(super) fn tell(record: &Record) -> serde_json::Result<String> {
     let mut story = head(record, &snapshot);
     section(&mut story, "What was seen", seen::tell(&snapshot));
     match (&record.answer, &record.failure) {
-        (Some(answer), _) => tell_decision(&mut story, &serde_json::from_str(answer.get())?, record, &snapshot),
+        (Some(answer), _) => tell_decision(
+            &mut story,
+            &serde_json::from_str(answer.get())?,
+            record,
+            &snapshot,
+        ),
         (None, Some(failure)) => section(
             &mut story,
             "What was decided",
@@ -25,15 +30,35 @@ pub(super) fn tell(record: &Record) -> serde_json::Result<String> {
                 failure.name
             )],
         ),
-        (None, None) => section(&mut story, "What was decided", vec!["It is not in the recording.\n".to_owned()]),
+        (None, None) => section(
+            &mut story,
+            "What was decided",
+            vec!["It is not in the recording.\n".to_owned()],
+        ),
     }
     Ok(story)
 }
 
 fn head(record: &Record, snapshot: &Snapshot) -> String {
-    let Record { schema: _, seq, cluster, host, module, engine: _, now, trigger, fuel, .. } = record;
+    let Record {
+        schema: _,
+        seq,
+        cluster,
+        host,
+        module,
+        engine: _,
+        now,
+        trigger,
+        fuel,
+        ..
+    } = record;
     let fuel = fuel
-        .map(|fuel| format!(", using {} units of fuel", usize::try_from(fuel).map_or_else(|_| fuel.to_string(), grouped)))
+        .map(|fuel| {
+            format!(
+                ", using {} units of fuel",
+                usize::try_from(fuel).map_or_else(|_| fuel.to_string(), grouped)
+            )
+        })
         .unwrap_or_default();
     format!(
         "Decision {seq} on the {} {}/{}, at {}\nLooked at because {}.\nDecided by the module {module} in Binnacle {host}{fuel}.\n",
@@ -54,20 +79,35 @@ fn tell_decision(story: &mut String, decision: &Decision, record: &Record, snaps
             FindingKind::Doing => "Doing",
             FindingKind::Note => "Noted",
         };
-        let about = finding.member.as_ref().map(|member| format!(" (about {member})")).unwrap_or_default();
-        format!("{kind}{about}: {} ({})\n", sentence(&finding.message), finding.reason)
+        let about = finding
+            .member
+            .as_ref()
+            .map(|member| format!(" (about {member})"))
+            .unwrap_or_default();
+        format!(
+            "{kind}{about}: {} ({})\n",
+            sentence(&finding.message),
+            finding.reason
+        )
     });
     section(story, "What it made of that", findings.collect());
     let title = match decision.actions.len() {
         0 => "What was decided: nothing has to be done".to_owned(),
-        actions => format!("What was decided, and what became of it: {}", count(actions, "action")),
+        actions => format!(
+            "What was decided, and what became of it: {}",
+            count(actions, "action")
+        ),
     };
     let actions = results::of(decision, record).map(|(index, action, result)| {
         let became = result.map_or_else(
             || "its result is not in the recording".to_owned(),
             |result| words::outcome(result.outcome.outcome, &result.outcome.message),
         );
-        format!("{}. {}\n   -> {became}\n", index + 1, words::action(action, snapshot))
+        format!(
+            "{}. {}\n   -> {became}\n",
+            index + 1,
+            words::action(action, snapshot)
+        )
     });
     section(story, &title, actions.collect());
     let next = decision.requeue.map_or_else(
@@ -90,7 +130,14 @@ fn section(story: &mut String, title: &str, paragraphs: Vec<String>) {
 fn sentence(words: &str) -> String {
     let words = words.trim();
     let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    let end = if words.ends_with(['.', '!', '?']) { "" } else { "." };
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string())
+        .unwrap_or_default();
+    let end = if words.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
     format!("{first}{}{end}", letters.as_str())
 }

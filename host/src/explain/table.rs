@@ -43,7 +43,13 @@ fn print_text(files: &[PathBuf]) -> anyhow::Result<()> {
     let heading = ["SEQ", "TIME", "CLUSTER", "BECAUSE OF", "WHAT WAS DONE"].map(str::to_owned);
     let mut rows = vec![heading];
     each_record(files, |record| {
-        let Row { seq, now, cluster, trigger, summary } = row(&record)?;
+        let Row {
+            seq,
+            now,
+            cluster,
+            trigger,
+            summary,
+        } = row(&record)?;
         rows.push([seq.to_string(), time(now), cluster, trigger, summary]);
         if rows.len() > SCREENFUL {
             output::print(output::table(&rows))?;
@@ -68,10 +74,16 @@ fn summary(record: &Record) -> serde_json::Result<String> {
     if let Some(failure) = &record.failure {
         return Ok(format!("nothing: the module failed ({})", failure.name));
     }
-    let Some(answer) = &record.answer else { return Ok("nothing is recorded".to_owned()) };
+    let Some(answer) = &record.answer else {
+        return Ok("nothing is recorded".to_owned());
+    };
     let decision: Decision = serde_json::from_str(answer.get())?;
     if decision.actions.is_empty() {
-        let why = decision.report.findings.first().map(|finding| finding.reason.name());
+        let why = decision
+            .report
+            .findings
+            .first()
+            .map(|finding| finding.reason.name());
         return Ok(format!("nothing: {}", why.unwrap_or("nothing to do")));
     }
     let failed = results::first_failure(record).map(|result| {
@@ -79,16 +91,27 @@ fn summary(record: &Record) -> serde_json::Result<String> {
             OutcomeKind::Refused => "refused",
             OutcomeKind::Failed | OutcomeKind::Done | OutcomeKind::Skipped => "failed",
         };
-        format!("; {} {how}: {}", result.outcome.effect, result.outcome.message)
+        format!(
+            "; {} {how}: {}",
+            result.outcome.effect, result.outcome.message
+        )
     });
-    Ok(format!("{}{}", names(&decision), failed.unwrap_or_default()))
+    Ok(format!(
+        "{}{}",
+        names(&decision),
+        failed.unwrap_or_default()
+    ))
 }
 
 /// Runs of equal actions are counted: `UpdateStatus, Apply Pod x3`.
 fn names(decision: &Decision) -> String {
     let mut runs: Vec<(String, usize)> = Vec::new();
     for action in &decision.actions {
-        let kind = action.effect.kind().map(|kind| format!(" {}", kind.name())).unwrap_or_default();
+        let kind = action
+            .effect
+            .kind()
+            .map(|kind| format!(" {}", kind.name()))
+            .unwrap_or_default();
         let name = format!("{}{kind}", action.effect.name());
         match runs.iter_mut().find(|(run, _)| *run == name) {
             Some((_, times)) => *times += 1,
@@ -97,7 +120,13 @@ fn names(decision: &Decision) -> String {
     }
     let told: Vec<String> = runs
         .into_iter()
-        .map(|(name, times)| if times == 1 { name } else { format!("{name} x{times}") })
+        .map(|(name, times)| {
+            if times == 1 {
+                name
+            } else {
+                format!("{name} x{times}")
+            }
+        })
         .collect();
     told.join(", ")
 }

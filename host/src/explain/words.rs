@@ -1,6 +1,8 @@
 //! Effects, outcomes, triggers and reasons as people say them.
 
-use contract::{Action, Effect, EtcdClusterStatus, MemberId, Millis, OutcomeKind, Phase, Reason, Snapshot};
+use contract::{
+    Action, Effect, EtcdClusterStatus, MemberId, Millis, OutcomeKind, Phase, Reason, Snapshot,
+};
 
 use crate::output::{count, span};
 
@@ -8,7 +10,9 @@ use crate::output::{count, span};
 pub(super) fn trigger(trigger: &str) -> String {
     match trigger.split_once(':') {
         Some(("watch", kind)) => format!("something about its {kind} changed"),
-        Some(("requeue", reason)) => format!("the time had come that the decision before asked for ({reason})"),
+        Some(("requeue", reason)) => {
+            format!("the time had come that the decision before asked for ({reason})")
+        }
         Some(_) | None => match trigger {
             "retry" => "the look before could not be finished".to_owned(),
             "leadership" => "this instance began to lead and looks at every cluster".to_owned(),
@@ -24,22 +28,38 @@ pub(super) fn reason(reason: Reason) -> String {
 
 /// When the cluster is looked at again.
 pub(super) fn requeue(after: Millis, why: Reason) -> String {
-    format!("Looks again after {}, or at the next change. {}", span(after), reason(why))
+    format!(
+        "Looks again after {}, or at the next change. {}",
+        span(after),
+        reason(why)
+    )
 }
 
 /// One action, as what it does.
 pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
     match &action.effect {
-        Effect::UpdateStatus { status } => format!("Write the cluster's status: {}", status_words(status)),
-        Effect::Event { kind, reason, note } => format!("Tell by an event ({kind:?}, {reason}): {note}"),
+        Effect::UpdateStatus { status } => {
+            format!("Write the cluster's status: {}", status_words(status))
+        }
+        Effect::Event { kind, reason, note } => {
+            format!("Tell by an event ({kind:?}, {reason}): {note}")
+        }
         Effect::Apply { object } => {
-            format!("Create or bring up to date the {} {}", object.kind().name(), object.name())
+            format!(
+                "Create or bring up to date the {} {}",
+                object.kind().name(),
+                object.name()
+            )
         }
         Effect::AnnotatePod { name, annotations } => {
             let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
             format!("Note on the pod {name}: {}", keys.join(", "))
         }
-        Effect::Delete { kind, name, grace_seconds } => {
+        Effect::Delete {
+            kind,
+            name,
+            grace_seconds,
+        } => {
             let grace = grace_seconds
                 .map(|seconds| format!(", giving it {seconds} s to end"))
                 .unwrap_or_default();
@@ -49,7 +69,9 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             "Add {name} to etcd's member list as a learner, which receives the data and has no vote yet (reached at {})",
             peer_urls.join(", ")
         ),
-        Effect::Promote { member: id } => format!("Give the learner {} its vote", member(*id, snapshot)),
+        Effect::Promote { member: id } => {
+            format!("Give the learner {} its vote", member(*id, snapshot))
+        }
         Effect::RemoveMember { member: id } => {
             format!("Remove {} from etcd's member list", member(*id, snapshot))
         }
@@ -72,7 +94,11 @@ pub(super) fn seen_name(member: &contract::Member) -> &str {
     if !member.name.is_empty() {
         return &member.name;
     }
-    member.peer_urls.first().and_then(|url| contract::names::member_of_url(url)).unwrap_or_default()
+    member
+        .peer_urls
+        .first()
+        .and_then(|url| contract::names::member_of_url(url))
+        .unwrap_or_default()
 }
 
 /// How an action ended.
@@ -93,5 +119,9 @@ fn status_words(status: &EtcdClusterStatus) -> String {
         Phase::Failed => "Failed",
     };
     let members = usize::try_from(status.size).unwrap_or_default();
-    format!("{phase}, {} of {} healthy", status.ready_members, count(members, "member"))
+    format!(
+        "{phase}, {} of {} healthy",
+        status.ready_members,
+        count(members, "member")
+    )
 }

@@ -14,7 +14,9 @@ use super::{Engine, Error, Module};
 /// # Errors
 /// When the other process cannot be started or refuses the module; its words are in the error.
 pub fn compile_ahead(cache: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::Ahead { words: error.to_string() };
+    let failed = |error: std::io::Error| Error::Ahead {
+        words: error.to_string(),
+    };
     let executable = std::env::current_exe().map_err(failed)?;
     let mut process = Command::new(executable)
         .args(["module", "compile", "--cache-dir"])
@@ -25,11 +27,20 @@ pub fn compile_ahead(cache: &Path, bytes: &[u8]) -> Result<(), Error> {
         .spawn()
         .map_err(failed)?;
     // A process that ends early closes the pipe; what it said is the better message.
-    let written = process.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(bytes));
+    let written = process
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut stdin| stdin.write_all(bytes));
     let output = process.wait_with_output().map_err(failed)?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::Ahead { words: if words.is_empty() { output.status.to_string() } else { words } });
+        return Err(Error::Ahead {
+            words: if words.is_empty() {
+                output.status.to_string()
+            } else {
+                words
+            },
+        });
     }
     written.map_err(failed)
 }
@@ -42,6 +53,9 @@ pub fn compile_from_stdin(cache: &Path) -> Result<(), Error> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .read_to_end(&mut bytes)
-        .map_err(|source| Error::Unreadable { path: "standard input".to_owned(), source })?;
+        .map_err(|source| Error::Unreadable {
+            path: "standard input".to_owned(),
+            source,
+        })?;
     Module::load(&Engine::new(Some(cache))?, &bytes).map(|_| ())
 }

@@ -22,9 +22,13 @@ impl Anatomy {
     /// When it is not WebAssembly, or a broken one.
     pub fn of(bytes: &[u8]) -> Result<Self, Error> {
         if !bytes.starts_with(b"\0asm") {
-            return Err(Error::NotWasm { beginning: beginning(bytes) });
+            return Err(Error::NotWasm {
+                beginning: beginning(bytes),
+            });
         }
-        read(bytes).map_err(|source| Error::Broken { source: source.into() })
+        read(bytes).map_err(|source| Error::Broken {
+            source: source.into(),
+        })
     }
 
     /// A module that imports could reach the clock, the network or the cluster.
@@ -32,7 +36,9 @@ impl Anatomy {
         if self.imports.is_empty() {
             return Ok(());
         }
-        Err(Error::Imports { names: self.imports.join(", ") })
+        Err(Error::Imports {
+            names: self.imports.join(", "),
+        })
     }
 
     /// Exactly the two exports, in any order.
@@ -42,14 +48,25 @@ impl Anatomy {
         if found == EXPORTS {
             return Ok(());
         }
-        let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
+        let found = if found.is_empty() {
+            "nothing".to_owned()
+        } else {
+            found.join(", ")
+        };
         Err(Error::Exports { found })
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "most of a binary is its inside")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most of a binary is its inside"
+)]
 fn read(bytes: &[u8]) -> Result<Anatomy, BinaryReaderError> {
-    let mut anatomy = Anatomy { component: false, imports: Vec::new(), exports: Vec::new() };
+    let mut anatomy = Anatomy {
+        component: false,
+        imports: Vec::new(),
+        exports: Vec::new(),
+    };
     // A component holds further modules; their imports are met within it.
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -72,7 +89,9 @@ fn read(bytes: &[u8]) -> Result<Anatomy, BinaryReaderError> {
             Payload::ImportSection(section) if depth == 0 => {
                 for import in section.into_imports() {
                     let import = import?;
-                    anatomy.imports.push(format!("{}.{}", import.module, import.name));
+                    anatomy
+                        .imports
+                        .push(format!("{}.{}", import.module, import.name));
                 }
             }
             Payload::ExportSection(section) if depth == 0 => {
@@ -90,6 +109,10 @@ fn beginning(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "nothing, it is empty".to_owned();
     }
-    let hex: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: Vec<String> = bytes
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     hex.join(" ")
 }

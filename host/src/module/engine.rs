@@ -52,7 +52,10 @@ impl Engine {
     /// When wasmtime refuses the settings on this machine, or the cache directory cannot be used.
     pub fn new(cache: Option<&Path>) -> Result<Self, Error> {
         let wasmtime = wasmtime::Engine::new(&config(cache)?).map_err(Error::engine)?;
-        let shared = Arc::new(Shared { wasmtime, slots: Slots::new(SLOTS) });
+        let shared = Arc::new(Shared {
+            wasmtime,
+            slots: Slots::new(SLOTS),
+        });
         let clock = Arc::new(Clock::start(Arc::downgrade(&shared)));
         Ok(Self { shared, clock })
     }
@@ -99,7 +102,11 @@ impl std::fmt::Debug for Engine {
 /// Where compiled modules are kept: `named`, else the user's cache directory, else nowhere.
 #[must_use]
 pub fn cache_directory(named: Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let directory = named
         .or_else(|| absolute("XDG_CACHE_HOME").map(|cache| cache.join("binnacle/compiled")))
         .or_else(|| absolute("HOME").map(|home| home.join(".cache/binnacle/compiled")))?;
@@ -114,7 +121,10 @@ pub fn cache_directory(named: Option<PathBuf>) -> Option<PathBuf> {
 
 fn create_private(directory: &Path) -> std::io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
     std::fs::canonicalize(directory)
 }
 
@@ -153,7 +163,9 @@ fn pool() -> PoolingAllocationConfig {
 
 /// One tick more, because the first one may come at once.
 fn deadline_ticks() -> u64 {
-    u64::try_from(TIME_LIMIT.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    u64::try_from(TIME_LIMIT.as_millis() / TICK.as_millis())
+        .unwrap_or(u64::MAX)
+        .saturating_add(1)
 }
 
 /// Counts the calls that run, so that the pool of instances is never found empty.
@@ -167,7 +179,10 @@ pub(super) struct Slot<'a>(&'a Slots);
 
 impl Slots {
     const fn new(slots: u32) -> Self {
-        Self { free: Mutex::new(slots), freed: Condvar::new() }
+        Self {
+            free: Mutex::new(slots),
+            freed: Condvar::new(),
+        }
     }
 
     fn take(&self) -> Slot<'_> {
@@ -210,10 +225,16 @@ impl Clock {
             .name("wasm-clock".to_owned())
             .spawn(move || tick(&engine, &flag));
         match thread {
-            Ok(thread) => Self { thread: Some(thread.thread().clone()), resting },
+            Ok(thread) => Self {
+                thread: Some(thread.thread().clone()),
+                resting,
+            },
             Err(error) => {
                 tracing::warn!(%error, "Calls of the module are limited by fuel alone");
-                Self { thread: None, resting }
+                Self {
+                    thread: None,
+                    resting,
+                }
             }
         }
     }
@@ -241,9 +262,15 @@ fn tick(engine: &Weak<Shared>, resting: &AtomicBool) {
     let mut quiet = 0;
     loop {
         std::thread::sleep(TICK);
-        let Some(shared) = engine.upgrade() else { return };
+        let Some(shared) = engine.upgrade() else {
+            return;
+        };
         shared.wasmtime.increment_epoch();
-        quiet = if shared.slots.all_free() { quiet + 1 } else { 0 };
+        quiet = if shared.slots.all_free() {
+            quiet + 1
+        } else {
+            0
+        };
         if quiet < QUIET_TICKS {
             continue;
         }

@@ -25,7 +25,10 @@ pub enum Error {
         places: Vec<String>,
     },
     /// Too large to be one.
-    #[error("the module has {size} bytes; at most {} are taken", super::MODULE_LIMIT)]
+    #[error(
+        "the module has {size} bytes; at most {} are taken",
+        super::MODULE_LIMIT
+    )]
     TooLarge {
         /// Its size in bytes.
         size: usize,
@@ -142,15 +145,22 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn uncompilable(error: wasmtime::Error) -> Self {
-        Self::Uncompilable { source: error.into() }
+        Self::Uncompilable {
+            source: error.into(),
+        }
     }
 
     pub(crate) fn signature(export: &'static str, error: wasmtime::Error) -> Self {
-        Self::Signature { export, source: error.into() }
+        Self::Signature {
+            export,
+            source: error.into(),
+        }
     }
 
     pub(crate) fn engine(error: wasmtime::Error) -> Self {
-        Self::Engine { source: error.into() }
+        Self::Engine {
+            source: error.into(),
+        }
     }
 }
 

@@ -19,7 +19,9 @@ pub fn seal(core: &[u8]) -> Result<Vec<u8>, Error> {
         return Err(Error::AlreadySealed);
     }
     anatomy.require_no_import()?;
-    encode(core).map_err(|error| Error::Unsealable { source: error.into() })
+    encode(core).map_err(|error| Error::Unsealable {
+        source: error.into(),
+    })
 }
 
 /// Modules of wit-bindgen carry the world's type with them; to others it is added.
@@ -32,5 +34,8 @@ fn encode(core: &[u8]) -> anyhow::Result<Vec<u8>> {
         let world = resolve.select_world(&[package], None)?;
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;
     }
-    ComponentEncoder::default().module(&core)?.validate(true).encode()
+    ComponentEncoder::default()
+        .module(&core)?
+        .validate(true)
+        .encode()
 }

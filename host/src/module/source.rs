@@ -30,26 +30,45 @@ impl Source {
         if let Some(path) = named {
             return Self::read(path);
         }
-        let places: Vec<PathBuf> = beside_executable().into_iter().chain([PathBuf::from(INSTALLED)]).collect();
+        let places: Vec<PathBuf> = beside_executable()
+            .into_iter()
+            .chain([PathBuf::from(INSTALLED)])
+            .collect();
         match places.iter().find(|place| place.is_file()) {
             Some(place) => Self::read(place),
             None => Err(Error::Missing {
-                places: places.iter().map(|place| place.display().to_string()).collect(),
+                places: places
+                    .iter()
+                    .map(|place| place.display().to_string())
+                    .collect(),
             }),
         }
     }
 
     fn read(path: &Path) -> Result<Self, Error> {
         std::fs::read(path)
-            .map(|bytes| Self { path: path.to_owned(), bytes })
-            .map_err(|source| Error::Unreadable { path: path.display().to_string(), source })
+            .map(|bytes| Self {
+                path: path.to_owned(),
+                bytes,
+            })
+            .map_err(|source| Error::Unreadable {
+                path: path.display().to_string(),
+                source,
+            })
     }
 }
 
 /// `reconciler.wasm` beside the executable; for one in cargo's `target/debug`, also the one in `target`.
 fn beside_executable() -> Vec<PathBuf> {
-    let Ok(executable) = std::env::current_exe() else { return Vec::new() };
-    executable.ancestors().skip(1).take(2).map(|folder| folder.join(FILE)).collect()
+    let Ok(executable) = std::env::current_exe() else {
+        return Vec::new();
+    };
+    executable
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join(FILE))
+        .collect()
 }
 
 /// The name of a module: `sha256:` and the hex digest of its bytes.
@@ -61,9 +80,11 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Bytes as lower-case hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

@@ -26,7 +26,9 @@ pub(super) fn unpack(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let decoder = zstd::Decoder::with_buffer(input)?.single_frame();
     decoder.take(LARGEST + 1).read_to_end(&mut lines)?;
     if lines.len() as u64 > LARGEST {
-        return Err(io::Error::other("a frame unpacks to more than any recorder writes"));
+        return Err(io::Error::other(
+            "a frame unpacks to more than any recorder writes",
+        ));
     }
     Ok(lines)
 }

@@ -103,7 +103,10 @@ pub struct RecordedFailure {
 
 impl From<&Failure> for RecordedFailure {
     fn from(failure: &Failure) -> Self {
-        Self { name: failure.name().to_owned(), message: failure.to_string() }
+        Self {
+            name: failure.name().to_owned(),
+            message: failure.to_string(),
+        }
     }
 }
 
@@ -151,7 +154,10 @@ impl Record {
             results: results
                 .iter()
                 .enumerate()
-                .map(|(i, outcome)| ActionResult { i, outcome: outcome.clone() })
+                .map(|(i, outcome)| ActionResult {
+                    i,
+                    outcome: outcome.clone(),
+                })
                 .collect(),
         })
     }

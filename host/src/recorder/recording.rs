@@ -83,10 +83,17 @@ pub struct Break {
 
 impl fmt::Display for Break {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, after, cut_off } = self;
+        let Self {
+            path,
+            after,
+            cut_off,
+        } = self;
         let how = if *cut_off { "cut off" } else { "damaged" };
         match after {
-            Some(seq) => write!(f, "{path} is {how} after record {seq}; read up to its last whole frame"),
+            Some(seq) => write!(
+                f,
+                "{path} is {how} after record {seq}; read up to its last whole frame"
+            ),
             None => write!(f, "{path} is {how} before its first record"),
         }
     }
@@ -103,12 +110,19 @@ impl Frame {
     /// The records in it, in order. Headers are left out.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, Error>> {
         let mut after = 0;
-        self.lines.split(|byte| *byte == b'\n').filter(|line| is_record(line)).map(move |line| {
-            let record: Record = serde_json::from_slice(line)
-                .map_err(|source| Error::Line { path: self.path.clone(), after, source })?;
-            after = record.seq;
-            Ok(record)
-        })
+        self.lines
+            .split(|byte| *byte == b'\n')
+            .filter(|line| is_record(line))
+            .map(move |line| {
+                let record: Record =
+                    serde_json::from_slice(line).map_err(|source| Error::Line {
+                        path: self.path.clone(),
+                        after,
+                        source,
+                    })?;
+                after = record.seq;
+                Ok(record)
+            })
     }
 }
 
@@ -147,20 +161,44 @@ impl Recording {
     /// When it is not a recording, or a later Binnacle's.
     pub fn open(file: &Path) -> Result<Self, Error> {
         let path = file.display().to_string();
-        let unreadable = |source| Error::Unreadable { path: path.clone(), source };
+        let unreadable = |source| Error::Unreadable {
+            path: path.clone(),
+            source,
+        };
         let mut input = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
-        let packed = input.fill_buf().map_err(unreadable)?.starts_with(&frame::MAGIC);
-        let lines = if packed { frame::unpack(&mut input) } else { plain(&mut input) };
+        let packed = input
+            .fill_buf()
+            .map_err(unreadable)?
+            .starts_with(&frame::MAGIC);
+        let lines = if packed {
+            frame::unpack(&mut input)
+        } else {
+            plain(&mut input)
+        };
         let first = match lines {
-            Ok(lines) => Frame { lines, path: path.clone() },
+            Ok(lines) => Frame {
+                lines,
+                path: path.clone(),
+            },
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(not_recording(path, "it breaks off before the end of its header"));
+                return Err(not_recording(
+                    path,
+                    "it breaks off before the end of its header",
+                ));
             }
             Err(_) => return Err(not_recording(path, "its first frame is damaged")),
         };
         let header = header(&path, &first)?;
         let last_seq = ring::last_seq(&first.lines);
-        Ok(Self { path, input, packed, header, first: Some(first), last_seq, ended: None })
+        Ok(Self {
+            path,
+            input,
+            packed,
+            header,
+            first: Some(first),
+            last_seq,
+            ended: None,
+        })
     }
 
     /// Its first line.
@@ -180,16 +218,26 @@ impl Recording {
         if self.ended.is_some() || self.at_end()? {
             return Ok(None);
         }
-        let lines =
-            if self.packed { frame::unpack(&mut self.input) } else { plain(&mut self.input) };
+        let lines = if self.packed {
+            frame::unpack(&mut self.input)
+        } else {
+            plain(&mut self.input)
+        };
         match lines {
             Ok(lines) => {
                 self.last_seq = ring::last_seq(&lines).or(self.last_seq);
-                Ok(Some(Frame { lines, path: self.path.clone() }))
+                Ok(Some(Frame {
+                    lines,
+                    path: self.path.clone(),
+                }))
             }
             Err(error) => {
                 let cut_off = error.kind() == io::ErrorKind::UnexpectedEof;
-                self.ended = Some(Break { path: self.path.clone(), after: self.last_seq, cut_off });
+                self.ended = Some(Break {
+                    path: self.path.clone(),
+                    after: self.last_seq,
+                    cut_off,
+                });
                 Ok(None)
             }
         }
@@ -210,7 +258,10 @@ impl Recording {
     fn at_end(&mut self) -> Result<bool, Error> {
         match self.input.fill_buf() {
             Ok(rest) => Ok(rest.is_empty()),
-            Err(source) => Err(Error::Unreadable { path: self.path.clone(), source }),
+            Err(source) => Err(Error::Unreadable {
+                path: self.path.clone(),
+                source,
+            }),
         }
     }
 }
@@ -219,7 +270,10 @@ impl Recording {
 fn plain(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     while lines.len() < PLAIN_BLOCK && input.read_until(b'\n', &mut lines)? > 0 {}
-    let whole = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let whole = lines
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
     let rest = lines.get(whole..).unwrap_or_default();
     if !rest.is_empty() && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_err() {
         if whole == 0 {
@@ -244,20 +298,43 @@ fn header(path: &str, first: &Frame) -> Result<Header, Error> {
         #[serde(default)]
         host: String,
     }
-    let line = first.lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let no_header = |_| not_recording(path.to_owned(), "its first line is not a recording's header");
+    let line = first
+        .lines
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let no_header = |_| {
+        not_recording(
+            path.to_owned(),
+            "its first line is not a recording's header",
+        )
+    };
     // The versions alone come first: a later format may have another header.
-    let Versions { format_version, schema, host } = serde_json::from_slice(line).map_err(no_header)?;
-    for (what, theirs, ours) in
-        [("format", format_version, FORMAT_VERSION), ("schema", schema, SCHEMA)]
-    {
+    let Versions {
+        format_version,
+        schema,
+        host,
+    } = serde_json::from_slice(line).map_err(no_header)?;
+    for (what, theirs, ours) in [
+        ("format", format_version, FORMAT_VERSION),
+        ("schema", schema, SCHEMA),
+    ] {
         if theirs > ours {
-            return Err(Error::Newer { path: path.to_owned(), what, theirs, ours, host });
+            return Err(Error::Newer {
+                path: path.to_owned(),
+                what,
+                theirs,
+                ours,
+                host,
+            });
         }
     }
     serde_json::from_slice(line).map_err(no_header)
 }
 
 fn not_recording(path: String, why: &str) -> Error {
-    Error::NotRecording { path, why: why.to_owned() }
+    Error::NotRecording {
+        path,
+        why: why.to_owned(),
+    }
 }

@@ -29,7 +29,10 @@ pub(super) struct Ring {
 impl Ring {
     pub(super) fn open(directory: &Path, bytes: u64) -> io::Result<Self> {
         fs::create_dir_all(directory.join(MODULES))?;
-        Ok(Self { directory: directory.to_owned(), bytes })
+        Ok(Self {
+            directory: directory.to_owned(),
+            bytes,
+        })
     }
 
     /// Size at which a segment is closed.
@@ -70,7 +73,10 @@ impl Ring {
 
     /// Notes that a record of this moment needs the module. A module's time is that of its last use.
     pub(super) fn touch(&self, digest: &str) -> io::Result<()> {
-        match File::options().write(true).open(module_file(&self.directory, digest)) {
+        match File::options()
+            .write(true)
+            .open(module_file(&self.directory, digest))
+        {
             Ok(file) => file.set_modified(SystemTime::now()),
             // Not every module is kept here.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -108,7 +114,12 @@ impl Ring {
 fn size(directory: &Path) -> io::Result<u64> {
     fs::read_dir(directory)?.try_fold(0, |total, file| {
         let metadata = file?.metadata()?;
-        Ok(total + if metadata.is_file() { metadata.len() } else { 0 })
+        Ok(total
+            + if metadata.is_file() {
+                metadata.len()
+            } else {
+                0
+            })
     })
 }
 
@@ -117,7 +128,10 @@ pub(super) fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut segments = Vec::new();
     for file in fs::read_dir(directory)? {
         let path = file?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
             segments.push(path);
         }
@@ -141,6 +155,12 @@ pub(super) fn last_seq(lines: &[u8]) -> Option<u64> {
     struct Numbered {
         seq: u64,
     }
-    let last = lines.strip_suffix(b"\n").unwrap_or(lines).rsplit(|byte| *byte == b'\n').next()?;
-    serde_json::from_slice::<Numbered>(last).ok().map(|record| record.seq)
+    let last = lines
+        .strip_suffix(b"\n")
+        .unwrap_or(lines)
+        .rsplit(|byte| *byte == b'\n')
+        .next()?;
+    serde_json::from_slice::<Numbered>(last)
+        .ok()
+        .map(|record| record.seq)
 }

@@ -77,10 +77,9 @@ impl Writer {
     /// Works until the recorder is dropped, then closes the open frame.
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
         loop {
-            let wait = self
-                .open
-                .as_ref()
-                .map_or(IDLE, |open| open.due.saturating_duration_since(Instant::now()));
+            let wait = self.open.as_ref().map_or(IDLE, |open| {
+                open.due.saturating_duration_since(Instant::now())
+            });
             match messages.recv_timeout(wait) {
                 Ok(Message::Record(record)) => self.take(&record),
                 Ok(Message::Module { digest, bytes }) => {
@@ -126,12 +125,17 @@ impl Writer {
         // Taken, not cleared: between bursts the recorder holds no memory.
         let lines = std::mem::take(&mut self.lines);
         match self.write(&lines, &open) {
-            Ok(()) => self.counts.written.fetch_add(open.records, Ordering::Relaxed),
+            Ok(()) => self
+                .counts
+                .written
+                .fetch_add(open.records, Ordering::Relaxed),
             Err(error) => {
                 report("write a frame", Err(error));
                 // What a torn frame left behind would hide all that follows it in the same file.
                 self.segment = None;
-                self.counts.dropped.fetch_add(open.records, Ordering::Relaxed)
+                self.counts
+                    .dropped
+                    .fetch_add(open.records, Ordering::Relaxed)
             }
         };
     }
@@ -155,13 +159,19 @@ impl Writer {
 
     fn begin(&self, open: &Open) -> io::Result<Segment> {
         report("forget old recordings", self.ring.prune());
-        let header = Header { created: open.now, ..self.header.clone() };
+        let header = Header {
+            created: open.now,
+            ..self.header.clone()
+        };
         let mut line = serde_json::to_vec(&header)?;
         line.push(b'\n');
         let packed = frame::pack(&line)?;
         let mut file = self.ring.begin(open.first)?;
         file.write_all(&packed)?;
-        Ok(Segment { file, bytes: packed.len() as u64 })
+        Ok(Segment {
+            file,
+            bytes: packed.len() as u64,
+        })
     }
 }
 

@@ -28,7 +28,11 @@ pub enum Found {
 
 /// In which way a decision differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum Difference {
     /// Another answer.
     Answer {
@@ -72,10 +76,13 @@ pub(super) fn compare(record: &Record, module: &Module, engine: &str) -> Found {
         Ok(again) if again.bytes == answer.get().as_bytes() => {
             let same = record.module == module.digest() && record.engine == engine;
             match record.fuel.filter(|_| same) {
-                Some(recorded) if recorded != again.fuel => {
-                    differs(Difference::Fuel { recorded, replayed: again.fuel })
-                }
-                fuel => Found::Equal { fuel_compared: fuel.is_some() },
+                Some(recorded) if recorded != again.fuel => differs(Difference::Fuel {
+                    recorded,
+                    replayed: again.fuel,
+                }),
+                fuel => Found::Equal {
+                    fuel_compared: fuel.is_some(),
+                },
             }
         }
         Ok(_) => compare_answers(record, answer.get(), module),
@@ -130,9 +137,7 @@ fn output_count(decision: &Decision) -> String {
 /// The parts in which two decisions differ; one that says so if only their text does.
 fn changes(recorded: &Decision, replayed: &Decision) -> Vec<Change> {
     let mut changes = action_changes(&recorded.actions, &replayed.actions);
-    let rest = |decision: &Decision| {
-        serde_json::json!({ "requeue": decision.requeue, "report": decision.report })
-    };
+    let rest = |decision: &Decision| serde_json::json!({ "requeue": decision.requeue, "report": decision.report });
     places("", &rest(recorded), &rest(replayed), &mut changes);
     if changes.is_empty() {
         changes.push(Change {
@@ -151,7 +156,11 @@ fn action_changes(recorded: &[Action], replayed: &[Action]) -> Vec<Change> {
     for action in recorded {
         let name = label(action);
         let Some(at) = rest.iter().position(|other| label(other) == name) else {
-            changes.push(Change { what: name, recorded: Some("decided".to_owned()), replayed: None });
+            changes.push(Change {
+                what: name,
+                recorded: Some("decided".to_owned()),
+                replayed: None,
+            });
             continue;
         };
         let (added, found) = rest.split_at(at);
@@ -169,14 +178,26 @@ fn action_changes(recorded: &[Action], replayed: &[Action]) -> Vec<Change> {
 }
 
 fn added_action(action: &Action) -> Change {
-    Change { what: label(action), recorded: None, replayed: Some("decided".to_owned()) }
+    Change {
+        what: label(action),
+        recorded: None,
+        replayed: Some("decided".to_owned()),
+    }
 }
 
 /// `Apply Pod example-x1`, `UpdateStatus`.
 fn label(action: &Action) -> String {
-    let kind = action.effect.kind().map(contract::ObjectKind::name).unwrap_or_default();
+    let kind = action
+        .effect
+        .kind()
+        .map(contract::ObjectKind::name)
+        .unwrap_or_default();
     let words = [action.effect.name(), kind, &action.effect.target()].map(str::to_owned);
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    words
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Our own types always have a JSON form.
@@ -186,14 +207,25 @@ fn value(action: &Action) -> Value {
 
 /// The paths at which two documents differ, as deep as they can be told apart.
 fn places(path: &str, recorded: &Value, replayed: &Value, found: &mut Vec<Change>) {
-    let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path} {key}") };
+    let at = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path} {key}")
+        }
+    };
     match (recorded, replayed) {
         (one, other) if one == other => {}
         (Value::Object(one), Value::Object(other)) => {
             let added = other.keys().filter(|key| !one.contains_key(*key));
             for key in one.keys().chain(added) {
                 let (one, other) = (one.get(key), other.get(key));
-                places(&at(key), one.unwrap_or(&Value::Null), other.unwrap_or(&Value::Null), found);
+                places(
+                    &at(key),
+                    one.unwrap_or(&Value::Null),
+                    other.unwrap_or(&Value::Null),
+                    found,
+                );
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {

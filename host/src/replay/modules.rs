@@ -50,8 +50,15 @@ pub(super) struct Modules<'a> {
 
 impl<'a> Modules<'a> {
     pub(super) fn new(engine: &'a Engine, named: Option<&Source>) -> Result<Self, Error> {
-        let named = named.map(|source| load(engine, &source.bytes)).transpose()?;
-        Ok(Self { engine, hash: engine.hash(), named, kept: Mutex::default() })
+        let named = named
+            .map(|source| load(engine, &source.bytes))
+            .transpose()?;
+        Ok(Self {
+            engine,
+            hash: engine.hash(),
+            named,
+            kept: Mutex::default(),
+        })
     }
 
     /// The hash of the engine that replays.
@@ -75,18 +82,27 @@ impl<'a> Modules<'a> {
 }
 
 fn load(engine: &Engine, bytes: &[u8]) -> Result<Module, Error> {
-    Module::load(engine, bytes).map_err(|source| Error::Unusable { digest: digest(bytes), source })
+    Module::load(engine, bytes).map_err(|source| Error::Unusable {
+        digest: digest(bytes),
+        source,
+    })
 }
 
 /// Beside the recording, else the module that ships with this Binnacle if it is the very same.
 fn bytes(record: &Record, file: &Path) -> Result<Vec<u8>, Error> {
-    let path = module_file(file.parent().unwrap_or_else(|| Path::new("")), &record.module);
+    let path = module_file(
+        file.parent().unwrap_or_else(|| Path::new("")),
+        &record.module,
+    );
     if let Ok(bytes) = std::fs::read(&path) {
         let found = digest(&bytes);
         if found == record.module {
             return Ok(bytes);
         }
-        return Err(Error::Exchanged { path: path.display().to_string(), found });
+        return Err(Error::Exchanged {
+            path: path.display().to_string(),
+            found,
+        });
     }
     shipped(&record.module).ok_or_else(|| not_kept(record, &path))
 }
@@ -97,5 +113,9 @@ fn shipped(wanted: &str) -> Option<Vec<u8>> {
 }
 
 fn not_kept(record: &Record, path: &Path) -> Error {
-    Error::NotKept { seq: record.seq, module: record.module.clone(), path: path.display().to_string() }
+    Error::NotKept {
+        seq: record.seq,
+        module: record.module.clone(),
+        path: path.display().to_string(),
+    }
 }

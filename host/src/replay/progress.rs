@@ -31,12 +31,17 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent}%  {msg}  {elapsed}") {
             bar.set_style(style);
         }
-        Self { bar, before, decisions: AtomicUsize::new(0) }
+        Self {
+            bar,
+            before,
+            decisions: AtomicUsize::new(0),
+        }
     }
 
     /// The reader stands at `position` of a file.
     pub(super) fn at(&self, file: usize, position: u64) {
-        self.bar.set_position(self.before.get(file).copied().unwrap_or_default() + position);
+        self.bar
+            .set_position(self.before.get(file).copied().unwrap_or_default() + position);
     }
 
     /// So many more decisions are made.
@@ -50,7 +55,8 @@ impl Progress {
             reason = "a rate for the eye"
         )]
         let rate = (total as f64 / seconds) as usize;
-        self.bar.set_message(format!("{} decisions, {}/s", grouped(total), grouped(rate)));
+        self.bar
+            .set_message(format!("{} decisions, {}/s", grouped(total), grouped(rate)));
     }
 
     pub(super) fn end(&self) {

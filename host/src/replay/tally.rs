@@ -109,7 +109,13 @@ impl Tally {
             Found::Differs(difference) => {
                 self.differing += 1;
                 let cluster = format!("{}/{}", record.cluster.namespace, record.cluster.name);
-                let told = Told { file, seq: record.seq, now: record.now, cluster, difference: *difference };
+                let told = Told {
+                    file,
+                    seq: record.seq,
+                    now: record.now,
+                    cluster,
+                    difference: *difference,
+                };
                 self.tell(told);
             }
         }
@@ -143,7 +149,9 @@ impl Tally {
     /// Workers finish in any order; the first ones are those of the recording.
     fn tell(&mut self, told: Told) {
         let place = |told: &Told| (told.file, told.seq);
-        let at = self.differences.partition_point(|other| place(other) < place(&told));
+        let at = self
+            .differences
+            .partition_point(|other| place(other) < place(&told));
         self.differences.insert(at, told);
         self.differences.truncate(TOLD);
     }

@@ -15,7 +15,10 @@ pub(super) fn text(tally: &Tally, took: Duration) -> String {
     }
     let untold = tally.differing() - tally.told().len();
     if untold > 0 {
-        line(&mut text, &format!("… and {} more that differ.\n", grouped(untold)));
+        line(
+            &mut text,
+            &format!("… and {} more that differ.\n", grouped(untold)),
+        );
     }
     line(&mut text, &verdict(tally));
     line(&mut text, &origin(tally, took));
@@ -61,14 +64,21 @@ fn origin(tally: &Tally, took: Duration) -> String {
     format!(
         "{}, module {}, {:.1} s, {} decisions/s",
         count(tally.clusters(), "cluster"),
-        if modules.is_empty() { "none".to_owned() } else { modules.join(" and ") },
+        if modules.is_empty() {
+            "none".to_owned()
+        } else {
+            modules.join(" and ")
+        },
         took.as_secs_f64(),
         grouped(rate),
     )
 }
 
 fn tell(told: &Told, text: &mut String) {
-    line(text, &format!("Record {}  {}  {}", told.seq, time(told.now), told.cluster));
+    line(
+        text,
+        &format!("Record {}  {}  {}", told.seq, time(told.now), told.cluster),
+    );
     match &told.difference {
         Difference::Answer { changes } => {
             for change in changes {
@@ -81,14 +91,22 @@ fn tell(told: &Told, text: &mut String) {
         }
         Difference::Failure { recorded, replayed } => {
             line(text, "  decision");
-            two(text, &outcome(recorded.as_ref()), &outcome(replayed.as_ref()));
+            two(
+                text,
+                &outcome(recorded.as_ref()),
+                &outcome(replayed.as_ref()),
+            );
         }
     }
     text.push('\n');
 }
 
 fn tell_change(change: &Change, text: &mut String) {
-    let Change { what, recorded, replayed } = change;
+    let Change {
+        what,
+        recorded,
+        replayed,
+    } = change;
     line(text, &format!("  {what}"));
     let words = |side: &Option<String>| side.clone().unwrap_or_else(|| "nothing".to_owned());
     two(text, &words(recorded), &words(replayed));
