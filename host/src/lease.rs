@@ -123,16 +123,19 @@ pub async fn compete(
 ) {
     let api: Api<Lease> = Api::namespaced(client, namespace);
     let mut rival = Rival::default();
+    let mut failing = false;
     while !stop.is_cancelled() {
         let began = Instant::now();
         match attempt(&api, identity, &mut rival).await {
             Ok(true) => {
+                failing = false;
                 if !leadership.is_held() {
                     info!(lease = NAME, namespace, identity, "Leading");
                 }
                 leadership.set(Some(began + DEADLINE));
             }
             Ok(false) => {
+                failing = false;
                 if leadership.held_until().is_some() {
                     warn!(
                         lease = NAME,
@@ -142,7 +145,11 @@ pub async fn compete(
                 leadership.set(None);
             }
             Err(error) => {
-                warn!(error = %Chain(&error), "Lease not renewed; it is tried again");
+                if std::mem::replace(&mut failing, true) {
+                    debug!(error = %Chain(&error), "The API server still does not answer for the lease");
+                } else {
+                    warn!(error = %Chain(&error), "The lease could not be asked for; it is tried again");
+                }
                 if leadership
                     .held_until()
                     .is_some_and(|until| Instant::now() >= until)

@@ -24,6 +24,8 @@ pub mod refused;
 pub mod replay;
 pub mod run;
 pub mod telemetry;
+#[cfg(test)]
+mod testing;
 
 /// The version of this host, as modules and recordings know it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument as _, info, info_span, warn};
+use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::error::Chain;
 use crate::execute::Executor;
@@ -32,7 +32,7 @@ use crate::module::{self, Engine, Module, Source};
 use crate::observe::shelf::Scope;
 use crate::observe::{World, project, resource_kind, watch};
 use crate::pass::{Memories, Passes};
-use crate::queue::{Queue, Trigger};
+use crate::queue::{After, Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
 use crate::telemetry::{self, LogFormat};
 
@@ -42,6 +42,8 @@ const WORKERS: usize = 2;
 const DECIDERS: usize = 4;
 /// How long a pass that runs at the time of a stop may take to end its effect in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// Until the next pass after one that ended in a bug of the host.
+const AFTER_PANIC: Duration = Duration::from_secs(30);
 /// How long connecting to the API server may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -398,7 +400,15 @@ async fn start_passes(
         let span = info_span!("pass", cluster = %key, trigger = %trigger);
         let (passes, queue) = (Arc::clone(passes), Arc::clone(queue));
         let pass = async move {
-            let after = passes.run(&key, trigger).await;
+            // A task of its own, so that a panic ends this pass and not the cluster's place in the queue.
+            let running = tokio::spawn({
+                let key = key.clone();
+                async move { passes.run(&key, trigger).await }.in_current_span()
+            });
+            let after = running.await.unwrap_or_else(|panic| {
+                error!(error = %panic, "The pass ended in a panic");
+                After::NotBefore(Instant::now() + AFTER_PANIC)
+            });
             queue.finish(&key, after);
             drop(slot);
         };

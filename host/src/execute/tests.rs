@@ -1,11 +1,7 @@
 //! The executor against an API server that answers from a list.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use axum::Router;
-use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
 use contract::{
     Child, EtcdClusterStatus, EventType, Millis, ObjectKind, ObjectPrecondition, Observed,
     Preconditions,
@@ -14,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::recorder::{Header, Limits, Recorder};
+use crate::testing::{ApiServer, status};
 
 const CLUSTER: &str = "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv";
 const STATUS: &str =
@@ -21,56 +18,6 @@ const STATUS: &str =
 const SERVICES: &str = "/api/v1/namespaces/infra/services";
 const CLAIMS: &str = "/api/v1/namespaces/infra/persistentvolumeclaims";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/infra/events";
-
-/// An API server: what it answers to a method and a path, and which changes it was asked for.
-#[derive(Clone, Default)]
-struct ApiServer {
-    answers: BTreeMap<String, (u16, Value)>,
-    changes: Arc<Mutex<Vec<String>>>,
-}
-
-impl ApiServer {
-    fn answering(mut self, method: &str, path: &str, code: u16, body: Value) -> Self {
-        self.answers
-            .insert(format!("{method} {path}"), (code, body));
-        self
-    }
-
-    fn respond(&self, method: &Method, uri: &Uri) -> Response {
-        let asked = format!("{method} {}", uri.path());
-        if method != Method::GET {
-            self.changes
-                .lock()
-                .expect("no test panics while it holds it")
-                .push(asked.clone());
-        }
-        let absent = || (404, status(404, "NotFound", "not found"));
-        let (code, body) = self.answers.get(&asked).cloned().unwrap_or_else(absent);
-        (
-            StatusCode::from_u16(code).expect("a valid code"),
-            axum::Json(body),
-        )
-            .into_response()
-    }
-
-    fn client(&self) -> Client {
-        let server = self.clone();
-        let router = Router::new()
-            .fallback(async move |method: Method, uri: Uri| server.respond(&method, &uri));
-        Client::new(router, "infra")
-    }
-
-    fn changes(&self) -> Vec<String> {
-        self.changes
-            .lock()
-            .expect("no test panics while it holds it")
-            .clone()
-    }
-}
-
-fn status(code: u16, reason: &str, message: &str) -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
-}
 
 fn cluster() -> Value {
     json!({

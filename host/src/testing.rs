@@ -1,0 +1,78 @@
+//! Support for tests: an API server that answers from a list.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use kube::Client;
+use serde_json::{Value, json};
+
+/// An API server: what it answers to a method and a path, and which changes it was asked for.
+#[derive(Clone, Default)]
+pub(crate) struct ApiServer {
+    answers: Arc<Mutex<BTreeMap<String, (u16, Value)>>>,
+    changes: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+impl ApiServer {
+    pub(crate) fn answering(self, method: &str, path: &str, code: u16, body: Value) -> Self {
+        let mut answers = self
+            .answers
+            .lock()
+            .expect("no test panics while it holds it");
+        answers.insert(format!("{method} {path}"), (code, body));
+        drop(answers);
+        self
+    }
+
+    fn respond(&self, method: &Method, uri: &Uri, body: &[u8]) -> Response {
+        let asked = format!("{method} {}", uri.path());
+        if method != Method::GET {
+            let body = serde_json::from_slice(body).unwrap_or_default();
+            let mut changes = self
+                .changes
+                .lock()
+                .expect("no test panics while it holds it");
+            changes.push((asked.clone(), body));
+        }
+        let answers = self
+            .answers
+            .lock()
+            .expect("no test panics while it holds it");
+        let absent = || (404, status(404, "NotFound", "not found"));
+        let (code, body) = answers.get(&asked).cloned().unwrap_or_else(absent);
+        (
+            StatusCode::from_u16(code).expect("a valid code"),
+            axum::Json(body),
+        )
+            .into_response()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let server = self.clone();
+        let answer =
+            async move |method: Method, uri: Uri, body: Bytes| server.respond(&method, &uri, &body);
+        Client::new(Router::new().fallback(answer), "infra")
+    }
+
+    /// Method and path of every change asked for, in order.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        self.bodies().into_iter().map(|(asked, _)| asked).collect()
+    }
+
+    /// The same, with what was sent.
+    pub(crate) fn bodies(&self) -> Vec<(String, Value)> {
+        self.changes
+            .lock()
+            .expect("no test panics while it holds it")
+            .clone()
+    }
+}
+
+/// A `Status`, as the API server sends it with an error.
+pub(crate) fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
+}
