@@ -2,8 +2,8 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MODULE := $(TARGET)/reconciler.wasm
-# `--release` where the released program is there anyway.
-HOST_PROFILE :=
+# The program that seals it; whoever has one built names that.
+BINNACLE := cargo run --quiet --package host --bin binnacle --
 
 # The module's bytes depend on its source alone, not on where that source lies.
 REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
@@ -31,7 +31,7 @@ test: bootstrap ## `make check`, then the suites on a real Kubernetes
 
 wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm
-	@cargo run --quiet $(HOST_PROFILE) --package host --bin binnacle -- module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --output $(MODULE)
+	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --output $(MODULE)
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write

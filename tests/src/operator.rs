@@ -58,10 +58,12 @@ impl Build {
             cargo.success(),
             "the operator does not build; cargo said why"
         );
+        let target = target.into_std_path_buf();
+        let program = target.join("release/binnacle");
         // The program that was just built seals the module, so nothing is built twice.
-        let make = ["--no-print-directory", "wasm", "HOST_PROFILE=--release"];
+        let seal = format!("BINNACLE={}", program.display());
         let make = Command::new("make")
-            .args(make)
+            .args(["--no-print-directory", "wasm", &seal])
             .current_dir(&root)
             .stdin(Stdio::null())
             .status()
@@ -71,11 +73,7 @@ impl Build {
             "the sealed module does not build; cargo said why"
         );
 
-        let target = target.into_std_path_buf();
-        let (program, module) = (
-            target.join("release/binnacle"),
-            target.join("reconciler.wasm"),
-        );
+        let module = target.join("reconciler.wasm");
         Self::of(program, module, &target)
     }
 

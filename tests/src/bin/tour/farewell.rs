@@ -11,55 +11,50 @@ use crate::story::Healthy;
 
 /// The Service may be known to a node a moment after the cluster is healthy.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
+/// What is written.
+const GREETING: &str = "hello from binnacle";
 
 /// Puts a key and gets it again, by the name of the Service for clients.
 pub(crate) async fn write_and_read(ground: &Ground, cluster: &Healthy) -> Result<()> {
-    let service = format!(
-        "http://{}.{NAMESPACE}.svc:{}",
-        names::client_service(cluster.name),
-        names::CLIENT_PORT
-    );
-    let pod = cluster
-        .status
-        .members
-        .ready
-        .first()
-        .context("no member is ready")?;
-    let etcdctl = [
+    let ready = &cluster.status.members.ready;
+    let pod = ready.first().context("no member is ready")?;
+    let answer = etcdctl(ground, cluster, pod, &["put", "greeting", GREETING]).await?;
+    println!("  {answer}");
+    let answer = etcdctl(
+        ground,
+        cluster,
+        pod,
+        &["get", "greeting", "--print-value-only"],
+    )
+    .await?;
+    println!("  {answer}");
+    ensure!(answer == GREETING, "the key does not hold what was written");
+    Ok(())
+}
+
+/// Runs etcdctl against the Service from inside a pod, as a client in the cluster would.
+async fn etcdctl(ground: &Ground, cluster: &Healthy, pod: &str, words: &[&str]) -> Result<String> {
+    let service = names::client_service(cluster.name);
+    let endpoint = format!("http://{service}.{NAMESPACE}.svc:{}", names::CLIENT_PORT);
+    println!("  etcdctl --endpoints {endpoint} {}", words.join(" "));
+    let exec = [
         "exec",
         "--namespace",
         NAMESPACE,
         pod,
         "--container",
         names::ETCD_CONTAINER,
-        "--",
-        "etcdctl",
-        "--endpoints",
     ];
-    let put = [
-        &etcdctl[..],
-        &[&service, "put", "greeting", "hello from binnacle"],
+    let command = [
+        &exec[..],
+        &["--", "etcdctl", "--endpoints", &endpoint],
+        words,
     ]
     .concat();
-    let get = [
-        &etcdctl[..],
-        &[&service, "get", "greeting", "--print-value-only"],
-    ]
-    .concat();
-    println!("  etcdctl --endpoints {service} put greeting 'hello from binnacle'");
-    let answer = wait::until("a write through the Service", SERVED_WITHIN, async || {
-        ground.kubectl().run(&put).await
-    })
-    .await?;
-    println!("  {}", answer.trim());
-    println!("  etcdctl --endpoints {service} get greeting --print-value-only");
-    let answer = ground.kubectl().run(&get).await?;
-    println!("  {}", answer.trim());
-    ensure!(
-        answer.trim() == "hello from binnacle",
-        "the key does not hold what was written"
-    );
-    Ok(())
+    let answer = wait::until("an answer through the Service", SERVED_WITHIN, async || {
+        ground.kubectl().run(&command).await
+    });
+    Ok(answer.await?.trim().to_owned())
 }
 
 /// What is running, how to reach it, what to try, how to stop.

@@ -136,7 +136,10 @@ impl Teller {
         }
         let events: Api<Event> = Api::namespaced(ground.client(), NAMESPACE);
         let mut events = events
-            .list(&ListParams::default().fields(&format!("regarding.name={NAME}")))
+            .list(&ListParams::default().fields(&format!(
+                "regarding.kind={},regarding.name={NAME}",
+                contract::KIND
+            )))
             .await?
             .items;
         events.sort_by_key(|event| event.event_time.clone().map(|time| time.0));
@@ -176,6 +179,6 @@ fn pod_state(pod: &Pod) -> String {
         .spec
         .as_ref()
         .and_then(|spec| spec.node_name.as_deref())
-        .unwrap_or("no node yet");
-    format!("{phase}{} on {node}", if is_ready { ", ready" } else { "" })
+        .map_or_else(|| "no node yet".to_owned(), |node| format!("on {node}"));
+    format!("{phase}{}, {node}", if is_ready { ", ready" } else { "" })
 }
