@@ -139,14 +139,15 @@ fn formed(
     step: &mut Step,
 ) {
     say_what_is_not_applied(cluster, living, step);
+    let is_sealed = seal::seal(cluster, situation, cluster_id, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
+    furnish::furnish_clients(cluster, situation, is_sealed, step);
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
         say_quorum_lost(situation, cluster_id, living, step);
         return;
     };
     depart::finish(situation, living, step);
-    seal::seal(cluster, situation, cluster_id, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
     let _ = repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)

@@ -16,7 +16,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish};
+use super::{LATER, SOON, Step, furnish, seal};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -95,11 +95,8 @@ fn start(
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    if cluster.has_volumes() && claim.is_none() {
-        let claim = build::claim(cluster, resource, name);
-        let mut action = pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).absent();
-        action.pre.birth_token = Some(birth.token.clone());
-        step.actions.push(action);
+    if claim.is_none() {
+        start_claim(cluster, situation, birth, name, step);
     }
     let pod = build::pod(
         cluster,
@@ -111,6 +108,24 @@ fn start(
     let mut action = pre::action(resource, apply(Child::Pod(pod))).absent();
     action.pre.birth_token = Some(birth.token.clone());
     action.pre.claim_uid = claim.map(|claim| claim.uid.clone());
+    step.actions.push(action);
+}
+
+/// Makes the claim of a planned member, where the spec has claims.
+fn start_claim(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    birth: &Birth,
+    name: &str,
+    step: &mut Step,
+) {
+    if !cluster.has_volumes() {
+        return;
+    }
+    let resource = &situation.snapshot.resource;
+    let claim = build::claim(cluster, resource, name);
+    let mut action = pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).absent();
+    action.pre.birth_token = Some(birth.token.clone());
     step.actions.push(action);
 }
 
@@ -176,15 +191,11 @@ pub(super) fn attend(
     }
     furnish::furnish(cluster, situation, Some(living), step);
     for name in &birth.members {
+        let claim = living.volumes.get(name.as_str()).copied();
         if !living.pods.contains_key(name.as_str()) {
-            start(
-                cluster,
-                situation,
-                birth,
-                name,
-                living.volumes.get(name.as_str()).copied(),
-                step,
-            );
+            start(cluster, situation, birth, name, claim, step);
+        } else if claim.is_none() {
+            start_claim(cluster, situation, birth, name, step);
         }
     }
     furnish::hold_back_failing(situation, step);
@@ -260,7 +271,8 @@ fn record(
         ),
     ));
     step.cluster_id = Some(list.cluster_id);
-    furnish::furnish_clients(cluster, situation, step);
+    let is_sealed = seal::seal(cluster, situation, list.cluster_id, living, step);
+    furnish::furnish_clients(cluster, situation, is_sealed, step);
     step.look_again(SOON, Reason::Formed);
     true
 }

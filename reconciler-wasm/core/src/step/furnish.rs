@@ -13,7 +13,7 @@ use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Applies the Services and the budget where they differ. `living` is none at birth.
+/// Applies the peers' Service and the budget where they differ. `living` is none at birth.
 pub(super) fn furnish(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -26,14 +26,21 @@ pub(super) fn furnish(
         build::peer_service(cluster, &situation.snapshot.resource),
         step,
     );
-    if situation.memory.cluster_id.is_some() {
-        furnish_clients(cluster, situation, step);
-    }
     budget(cluster, situation, living, step);
 }
 
-/// Applies the Service for clients where it differs.
-pub(super) fn furnish_clients(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
+/// Applies the Service for clients where it differs. It is made only once a majority is sealed: what a client writes
+/// must never depend on a disk that could be founded anew.
+pub(super) fn furnish_clients(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    is_sealed: bool,
+    step: &mut Step,
+) {
+    let name = names::client_service(&cluster.name);
+    if !is_sealed && services(situation, &name).is_none() {
+        return;
+    }
     service(
         cluster,
         situation,

@@ -96,7 +96,7 @@ pub(super) fn replace(
                 restart(situation, membership, living, member, step);
                 changed = true;
             }
-            Verdict::Replace(reason, _) if is_somebody_joining(living) => {
+            Verdict::Replace(reason, _) if is_somebody_else_joining(living, member) => {
                 step.find_of(
                     FindingKind::Waiting,
                     reason,
@@ -116,11 +116,11 @@ pub(super) fn replace(
 }
 
 /// A learner, or a member that has not started: one change of the member list at a time.
-fn is_somebody_joining(living: &Living<'_>) -> bool {
+fn is_somebody_else_joining(living: &Living<'_>, member: &Member<'_>) -> bool {
     living
         .members
         .iter()
-        .any(|member| member.learner || !member.started)
+        .any(|other| other.name != member.name && (other.learner || !other.started))
 }
 
 /// Whether some voter is not healthy, so that nothing but its repair is due.

@@ -7,55 +7,61 @@
 
 use std::collections::BTreeMap;
 
-use contract::{ClusterId, Effect, names};
+use contract::{ClusterId, Effect, Pod, names};
 
 use super::Step;
 use crate::assess::{Living, Situation};
 use crate::build::Start;
 use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Seals every healthy member that is not sealed.
+/// Seals every healthy member that is not sealed. Says whether a majority of the voters is sealed then: the others can
+/// never found a cluster of their own.
 pub(super) fn seal(
     cluster: &Cluster,
     situation: &Situation<'_>,
     cluster_id: ClusterId,
     living: &Living<'_>,
     step: &mut Step,
-) {
+) -> bool {
     let resource = &situation.snapshot.resource;
-    for member in living
-        .members
-        .iter()
-        .filter(|member| member.is_healthy() && member.started)
-    {
+    let mut sealed_voters = 0;
+    for member in &living.members {
         let Some(pod) = member.pod else { continue };
-        let found = |key: &str| pod.annotations.get(key).map(String::as_str);
-        let sealed = Start::sealed(cluster, member.name);
-        // A pod of the archived operator has its start in its arguments: there is nothing to seal.
-        let Some(initial_cluster) = found(names::INITIAL_CLUSTER_ANNOTATION) else {
-            continue;
-        };
-        let state = found(names::INITIAL_STATE_ANNOTATION);
-        if initial_cluster == sealed.initial_cluster && state == Some(sealed.state) {
-            continue;
+        if let Some(start) = unsealed(cluster, member.name, pod) {
+            if !member.is_healthy() {
+                continue;
+            }
+            let annotations = BTreeMap::from([
+                (
+                    names::INITIAL_CLUSTER_ANNOTATION.to_owned(),
+                    start.initial_cluster,
+                ),
+                (
+                    names::INITIAL_STATE_ANNOTATION.to_owned(),
+                    start.state.to_owned(),
+                ),
+            ]);
+            let effect = Effect::AnnotatePod {
+                name: pod.name.clone(),
+                annotations,
+            };
+            let mut action = pre::action(resource, effect).present(&pod.uid);
+            action.pre.cluster_id = Some(cluster_id);
+            step.actions.push(action);
         }
-        let annotations = BTreeMap::from([
-            (
-                names::INITIAL_CLUSTER_ANNOTATION.to_owned(),
-                sealed.initial_cluster,
-            ),
-            (
-                names::INITIAL_STATE_ANNOTATION.to_owned(),
-                sealed.state.to_owned(),
-            ),
-        ]);
-        let effect = Effect::AnnotatePod {
-            name: pod.name.clone(),
-            annotations,
-        };
-        let mut action = pre::action(resource, effect).present(&pod.uid);
-        action.pre.cluster_id = Some(cluster_id);
-        step.actions.push(action);
+        sealed_voters += usize::from(!member.learner);
     }
+    sealed_voters >= quorum(living.voters().count())
+}
+
+/// How the pod would have to start to be sealed; none when it is. A pod of the archived operator has its start in its
+/// arguments: there is nothing to seal.
+fn unsealed(cluster: &Cluster, member: &str, pod: &Pod) -> Option<Start> {
+    let found = |key: &str| pod.annotations.get(key).map(String::as_str);
+    let sealed = Start::sealed(cluster, member);
+    let initial_cluster = found(names::INITIAL_CLUSTER_ANNOTATION)?;
+    let state = found(names::INITIAL_STATE_ANNOTATION);
+    (initial_cluster != sealed.initial_cluster || state != Some(sealed.state)).then_some(sealed)
 }

@@ -351,6 +351,54 @@ fn without_a_list_every_remembered_claim_gets_its_pod() {
     assert_eq!(effects(&world.decide()), ["Apply Pod shop-m2"]);
 }
 
+/// Found by the simulator: the lost member stood in its own way.
+#[test]
+fn a_founding_member_that_never_answered_is_replaced() {
+    let mut world = healthy(3).without_pod(2).without_volume(2);
+    world.rows()[2].name = String::new();
+    world.status.member_records[2].disk = None;
+    world.status.member_records[2].health = contract::MemberHealth::Unhealthy;
+    let decision = world.decide();
+    assert!(effects(&decision).contains(&"Apply Pod shop-m2".to_owned()));
+
+    let mut world = world.settle();
+    let mut pod = world.pods()[0].clone();
+    pod.name = member(2);
+    pod.claim = Some(member(2));
+    pod.running = false;
+    pod.unschedulable = Some("volume node affinity conflict".to_owned());
+    pod.uid = "uid-lost".to_owned();
+    world.pods().push(pod);
+    let effects = effects(&world.later(400).decide());
+    assert_eq!(effects[0], format!("RemoveMember {}", id(2)));
+}
+
+/// Found by the simulator: a disk emptied between the Service and the seal would have been founded anew.
+#[test]
+fn clients_get_their_service_only_when_a_majority_is_sealed() {
+    let mut world = healthy(3);
+    if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.truncate(1);
+    }
+    for pod in world.pods() {
+        pod.annotations.insert(
+            contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
+            "new".to_owned(),
+        );
+    }
+    assert_eq!(
+        effects(&world.decide()),
+        [
+            "AnnotatePod Pod shop-m0",
+            "AnnotatePod Pod shop-m1",
+            "AnnotatePod Pod shop-m2",
+            "Apply Service shop-client"
+        ]
+    );
+    let world = world.silent(1).silent(2).without_list();
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
 #[test]
 fn a_paused_cluster_gets_status_only() {
     let world = healthy(3).without_pod(1).spec("paused", json!(true));
