@@ -1,0 +1,105 @@
+//! What an effect may do to a member's disk: start on it, take its pod, delete it.
+//!
+//! A member that has voted keeps its memory or its id, never one without the other.
+
+use contract::{EtcdView, Preconditions};
+
+use super::membership::{enough, living};
+use crate::arguments::InitialCluster;
+use crate::quorum::{is_unfinished, quorum};
+use crate::{ObjectHead, Refusal, ResourceHead};
+
+/// A member starts as `new` only at birth, and joins only while it has not voted.
+pub(super) fn check_start(
+    initial: InitialCluster,
+    name: &str,
+    pre: &Preconditions,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    match initial {
+        InitialCluster::Untouched | InitialCluster::Sealed => Ok(()),
+        InitialCluster::New => {
+            let planned = resource
+                .birth
+                .as_ref()
+                .is_some_and(|birth| birth.members.iter().any(|member| member == name));
+            if pre.birth_token.is_none() || !planned {
+                return Err(Refusal::NotBirth {
+                    why: format!("{name} is not in the birth plan of the status"),
+                });
+            }
+            Ok(())
+        }
+        InitialCluster::Joining => {
+            let votes = living(resource, etcd)?;
+            let member = votes.member_named(name).ok_or_else(|| Refusal::NotMember {
+                member: name.to_owned(),
+            })?;
+            if !is_unfinished(member) {
+                return Err(Refusal::ForgetfulVoter {
+                    member: name.to_owned(),
+                });
+            }
+            Ok(())
+        }
+        InitialCluster::Malformed => Err(Refusal::Start {
+            name: name.to_owned(),
+            what: "malformed annotations".to_owned(),
+        }),
+    }
+}
+
+pub(super) fn check_pod_deletion(
+    name: &str,
+    pre: &Preconditions,
+    resource: &ResourceHead,
+    object: Option<&ObjectHead>,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    // Both were checked above: nothing was acknowledged yet, or the member is no longer in the list.
+    if pre.birth_token.is_some() {
+        return Ok(());
+    }
+    if pre.departed.is_some() {
+        return living(resource, etcd).map(|_| ());
+    }
+    let keeps_disk = object.is_some_and(|head| head.claim.is_some());
+    let Some(touched) = pre.touches else {
+        if keeps_disk && object.is_some_and(|head| head.ended) {
+            return Ok(());
+        }
+        return Err(Refusal::StillRunning {
+            pod: name.to_owned(),
+        });
+    };
+    let votes = living(resource, etcd)?;
+    if votes.member_named(name).map(|member| member.id) != Some(touched) {
+        return Err(Refusal::OtherMember {
+            pod: name.to_owned(),
+        });
+    }
+    let member = votes.member(touched)?;
+    if keeps_disk && !votes.is_healthy(member) {
+        return Ok(());
+    }
+    enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
+}
+
+pub(super) fn check_claim_deletion(
+    name: &str,
+    pre: &Preconditions,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    if pre.birth_token.is_some() {
+        return Ok(());
+    }
+    let votes = living(resource, etcd)?;
+    match votes.member_named(name) {
+        Some(_) => Err(Refusal::StillMember {
+            member: name.to_owned(),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,121 @@
+//! The envelope's own quorum rule, on a fresh read: whatever the module gave as preconditions.
+//!
+//! Every change needs a confirmed list of the recorded cluster with a healthy quorum, because etcd commits it with
+//! the votes of today, and must leave a healthy quorum of the votes of tomorrow.
+
+use contract::{EtcdView, MemberId, Observed};
+
+use crate::quorum::{Votes, is_unfinished, quorum};
+use crate::{Refusal, ResourceHead};
+
+pub(super) fn check_addition(
+    name: &str,
+    peer_urls: &[String],
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    no_other_change(&votes, None)?;
+    let known = peer_urls.iter().any(|url| {
+        votes
+            .membership()
+            .members
+            .iter()
+            .any(|member| member.peer_urls.contains(url))
+    });
+    if known || votes.member_named(name).is_some() {
+        return Err(Refusal::StillMember {
+            member: name.to_owned(),
+        });
+    }
+    enough(votes.healthy_without(None), quorum(votes.voters()))
+}
+
+pub(super) fn check_move(
+    to: MemberId,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    let target = votes.member(to)?;
+    if target.learner || !votes.is_healthy(target) {
+        return Err(Refusal::NotHealthyVoter { member: to });
+    }
+    enough(votes.healthy_without(None), quorum(votes.voters()))
+}
+
+pub(super) fn check_promotion(
+    id: MemberId,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    let member = votes.member(id)?;
+    if !member.learner || !votes.is_healthy(member) {
+        return Err(Refusal::NotHealthyLearner { member: id });
+    }
+    no_other_change(&votes, Some(id))?;
+    enough(votes.healthy_without(None), quorum(votes.voters()))?;
+    enough(votes.healthy_without(None) + 1, quorum(votes.voters() + 1))
+}
+
+pub(super) fn check_removal(
+    id: MemberId,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    let member = votes.member(id)?;
+    // etcd commits the removal with the votes of today.
+    enough(votes.healthy_without(None), quorum(votes.voters()))?;
+    if !is_unfinished(member) {
+        no_other_change(&votes, Some(id))?;
+    }
+    if member.learner {
+        return Ok(());
+    }
+    if votes.voters() <= 1 {
+        return Err(Refusal::LastVoter { member: id });
+    }
+    if votes.leader().is_none_or(|leader| leader == id) {
+        return Err(Refusal::IsLeader { member: id });
+    }
+    enough(votes.healthy_without(Some(id)), quorum(votes.voters() - 1))
+}
+
+/// The confirmed list of the very cluster that the status records.
+pub(super) fn living<'a>(
+    resource: &ResourceHead,
+    etcd: &'a EtcdView,
+) -> Result<Votes<'a>, Refusal> {
+    let expected = match &resource.cluster_id {
+        Observed::Seen(id) => *id,
+        Observed::Absent => return Err(Refusal::Unborn),
+        Observed::Unknown(why) => {
+            return Err(Refusal::Unread {
+                what: "the recorded cluster id",
+                why: why.clone(),
+            });
+        }
+    };
+    let votes = Votes::confirmed(etcd)?;
+    let found = votes.cluster_id();
+    if expected != found {
+        return Err(Refusal::OtherCluster { expected, found });
+    }
+    Ok(votes)
+}
+
+pub(super) fn no_other_change(votes: &Votes<'_>, except: Option<MemberId>) -> Result<(), Refusal> {
+    match votes.outstanding(except) {
+        Some(member) => Err(Refusal::Outstanding { member }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn enough(healthy: u32, needed: u32) -> Result<(), Refusal> {
+    if healthy < needed {
+        return Err(Refusal::TooFewHealthy { healthy, needed });
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! How a member's etcd starts: nothing but the two annotations may say what it does on an empty disk.
+//!
+//! The preconditions are read off the annotations ([`crate::arguments`]); a flag or a variable beside them would get
+//! around all of them.
+
+use std::collections::BTreeMap;
+
+use contract::{EtcdClusterSpec, ObjectKind, names};
+use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, Pod};
+
+use crate::Refusal;
+use crate::arguments::InitialCluster;
+use crate::child::OWN_PREFIX;
+
+/// The variable from which a pod takes `--initial-cluster-state`.
+const STATE_VARIABLE: &str = "ETCD_INITIAL_CLUSTER_STATE";
+/// The variable from which a pod takes `--initial-cluster`.
+const CLUSTER_VARIABLE: &str = "ETCD_INITIAL_CLUSTER";
+/// Starts a member as a cluster of its own.
+const FORCE_VARIABLE: &str = "ETCD_FORCE_NEW_CLUSTER";
+
+/// A pod is made with the annotations of one of the three starts.
+pub(super) fn judge_start(pod: &Pod, name: &str, refusals: &mut Vec<Refusal>) {
+    let what = match InitialCluster::of_pod(pod) {
+        InitialCluster::New | InitialCluster::Joining | InitialCluster::Sealed => return,
+        InitialCluster::Untouched => "without annotations etcd would start as `new`",
+        InitialCluster::Malformed => "malformed annotations",
+    };
+    refusals.push(Refusal::Start {
+        name: name.to_owned(),
+        what: what.to_owned(),
+    });
+}
+
+/// Annotations a living pod may be given: those of the operator, and never the state `new`.
+pub(crate) fn judge_pod_annotations(
+    name: &str,
+    annotations: &BTreeMap<String, String>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let kind = ObjectKind::Pod;
+    for key in annotations
+        .keys()
+        .filter(|key| !key.starts_with(OWN_PREFIX) && *key != names::VERSION_ANNOTATION)
+    {
+        refusals.push(Refusal::Annotation {
+            kind,
+            name: name.to_owned(),
+            annotation: key.clone(),
+        });
+    }
+    let what = match InitialCluster::new(name, annotations) {
+        InitialCluster::Untouched | InitialCluster::Joining | InitialCluster::Sealed => return,
+        InitialCluster::New => "a living pod is never set to `new`",
+        InitialCluster::Malformed => "initial cluster and state are set together",
+    };
+    refusals.push(Refusal::Start {
+        name: name.to_owned(),
+        what: what.to_owned(),
+    });
+}
+
+/// etcd with flags, and no flag that says how it starts on an empty disk: the annotations do.
+pub(super) fn judge_command(pod: &str, container: &Container, refusals: &mut Vec<Refusal>) {
+    let mut words = container
+        .command
+        .iter()
+        .flatten()
+        .chain(container.args.iter().flatten())
+        .peekable();
+    if container
+        .command
+        .as_ref()
+        .is_some_and(|command| !command.is_empty())
+    {
+        let program = words.next().map_or("", String::as_str);
+        if !matches!(program, "etcd" | "/usr/local/bin/etcd") {
+            refusals.push(Refusal::Start {
+                name: pod.to_owned(),
+                what: format!("the program {program:?}"),
+            });
+        }
+    }
+    for word in words {
+        let flag = word
+            .strip_prefix("--")
+            .map(|flag| flag.split('=').next().unwrap_or(flag));
+        let is_allowed = match flag {
+            None => false,
+            Some("initial-cluster-state") => word.ends_with(&format!("=$({STATE_VARIABLE})")),
+            Some("initial-cluster") => word.ends_with(&format!("=$({CLUSTER_VARIABLE})")),
+            Some("force-new-cluster" | "config-file" | "discovery" | "discovery-srv") => false,
+            Some(_) => true,
+        };
+        if !is_allowed {
+            refusals.push(Refusal::Start {
+                name: pod.to_owned(),
+                what: format!("the argument {word:?}"),
+            });
+        }
+    }
+}
+
+/// Values, fields of the pod, and what `spec.pod.etcdEnv` has; the start is taken from the annotations.
+pub(super) fn judge_environment(
+    pod: &str,
+    container: &Container,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    let none = Vec::new();
+    let found = container.env.as_ref().unwrap_or(&none);
+    let asked = spec
+        .pod
+        .as_ref()
+        .and_then(|pod| pod.etcd_env.as_ref())
+        .unwrap_or(&none);
+    for variable in found {
+        if !reads_only_itself(variable) && !asked.contains(variable) {
+            refusals.push(Refusal::Environment {
+                name: pod.to_owned(),
+                variable: variable.name.clone(),
+            });
+        }
+    }
+    let start = |what: String| Refusal::Start {
+        name: pod.to_owned(),
+        what,
+    };
+    if found.iter().any(|variable| variable.name == FORCE_VARIABLE) {
+        refusals.push(start(format!("the variable {FORCE_VARIABLE}")));
+    }
+    let sources = [
+        (STATE_VARIABLE, names::INITIAL_STATE_ANNOTATION),
+        (CLUSTER_VARIABLE, names::INITIAL_CLUSTER_ANNOTATION),
+    ];
+    for (variable, annotation) in sources {
+        let mut set = found.iter().filter(|found| found.name == variable);
+        // With two of one name the last one counts, so there must be one.
+        let is_from_annotation = match (set.next(), set.next()) {
+            (Some(single), None) => {
+                field_path(single) == Some(format!("metadata.annotations['{annotation}']").as_str())
+            }
+            (_, _) => false,
+        };
+        if !is_from_annotation {
+            refusals.push(start(format!(
+                "{variable} does not come from the annotation {annotation}"
+            )));
+        }
+    }
+}
+
+fn field_path(variable: &EnvVar) -> Option<&str> {
+    Some(&variable.value_from.as_ref()?.field_ref.as_ref()?.field_path)
+}
+
+fn reads_only_itself(variable: &EnvVar) -> bool {
+    variable.value_from.as_ref().is_none_or(|source| {
+        let EnvVarSource {
+            field_ref,
+            resource_field_ref,
+            ..
+        } = source;
+        *source
+            == EnvVarSource {
+                field_ref: field_ref.clone(),
+                resource_field_ref: resource_field_ref.clone(),
+                ..EnvVarSource::default()
+            }
+    })
+}
