@@ -1,130 +1,17 @@
-//! etcd: data per disk, elections by the most complete log, membership by etcd's own rules.
+//! etcd: data per disk, elections by the most complete log, replication from the leader.
 //!
 //! Replication between reachable members is immediate; what takes time is starting, catching up and electing, and
 //! the world's timers say when. All reachable members reach each other. Knows no Kubernetes.
-//!
-//! The rules are those of etcd 3.6 with `--strict-reconfig-check`: one learner at a time, every voter connected for
-//! 5 s before a member is added, no removal that leaves too few active voters, promotion of a learner in sync only.
+
+mod data;
+mod membership;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use contract::{ClusterId, MemberId, names};
+use contract::{ClusterId, MemberId};
 
-/// A voter must have been connected for so long before etcd adds or removes a member.
-const CONNECTED_MS: i64 = 5_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    term: u32,
-    op: Op,
-}
-
-/// What an entry of the log does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// The first entry of a leader.
-    Lead,
-    /// A client's write.
-    Write(u32),
-    /// A member of the birth.
-    AddVoter(MemberId),
-    AddLearner(MemberId),
-    Promote(MemberId),
-    Remove(MemberId),
-    /// The member told its name: it has started.
-    Publish(MemberId),
-}
-
-/// What a member has on its disk.
-#[derive(Clone, Debug)]
-pub(crate) struct Data {
-    pub(crate) cluster: ClusterId,
-    pub(crate) me: MemberId,
-    log: Vec<Entry>,
-    /// The member list that the log makes, sorted by id.
-    rows: Vec<Row>,
-}
-
-impl Data {
-    fn progress(&self) -> (u32, usize) {
-        (
-            self.log.last().map_or(0, |entry| entry.term),
-            self.log.len(),
-        )
-    }
-
-    pub(crate) fn holds(&self, write: u32) -> bool {
-        self.log.iter().any(|entry| entry.op == Op::Write(write))
-    }
-
-    pub(crate) fn index(&self) -> u64 {
-        u64::try_from(self.log.len()).unwrap_or(u64::MAX)
-    }
-
-    pub(crate) fn term(&self) -> u64 {
-        u64::from(self.progress().0)
-    }
-
-    pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
-    fn new(cluster: ClusterId, me: MemberId) -> Self {
-        Self {
-            cluster,
-            me,
-            log: Vec::with_capacity(64),
-            rows: Vec::with_capacity(8),
-        }
-    }
-
-    fn push(&mut self, term: u32, op: Op) {
-        self.log.push(Entry { term, op });
-        let rows = &mut self.rows;
-        match op {
-            Op::Lead | Op::Write(_) => {}
-            Op::AddVoter(id) => rows.push(Row {
-                id,
-                learner: false,
-                started: false,
-            }),
-            Op::AddLearner(id) => rows.push(Row {
-                id,
-                learner: true,
-                started: false,
-            }),
-            Op::Promote(id) => rows
-                .iter_mut()
-                .filter(|row| row.id == id)
-                .for_each(|row| row.learner = false),
-            Op::Publish(id) => rows
-                .iter_mut()
-                .filter(|row| row.id == id)
-                .for_each(|row| row.started = true),
-            Op::Remove(id) => rows.retain(|row| row.id != id),
-        }
-        rows.sort_by_key(|row| row.id);
-    }
-
-    /// Takes over what the leader has.
-    fn follow(&mut self, leader: &Self) {
-        self.log.clone_from(&leader.log);
-        self.rows.clone_from(&leader.rows);
-    }
-
-    fn has_removed(&self, id: MemberId) -> bool {
-        self.log.iter().any(|entry| entry.op == Op::Remove(id))
-    }
-}
-
-/// One row of a member list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) id: MemberId,
-    pub(crate) learner: bool,
-    pub(crate) started: bool,
-}
+pub(crate) use data::{Data, Op, Row};
 
 /// A running member that others reach.
 #[derive(Clone, Copy, Debug)]
@@ -149,15 +36,6 @@ pub(crate) enum Start {
 pub(crate) type Rejection = &'static str;
 
 const NO_LEADER: Rejection = "etcdserver: request timed out";
-const UNHEALTHY: Rejection = "etcdserver: unhealthy cluster";
-const NOT_FOUND: Rejection = "etcdserver: member not found";
-const TOO_MANY_LEARNERS: Rejection = "etcdserver: too many learner members in cluster";
-const NOT_READY: Rejection =
-    "etcdserver: can only promote a learner member which is in sync with leader";
-const NOT_LEARNER: Rejection = "etcdserver: can only promote a learner member";
-const FEW_STARTED: Rejection =
-    "etcdserver: re-configuration failed due to not enough started members";
-const EXISTS: Rejection = "etcdserver: Peer URLs already exists";
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 const BOOTSTRAPPED: &str = "member has already been bootstrapped";
 const NO_PEERS: &str = "cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs";
@@ -253,7 +131,7 @@ impl Etcd {
             .find(|data| {
                 let other = self.name(data.me);
                 other != name
-                    && !data.log.is_empty()
+                    && data.index() > 0
                     && listed.iter().any(|(listed, _)| *listed == other)
             });
         let Some(remote) = remote else {
@@ -369,7 +247,7 @@ impl Etcd {
         let lags = |data: &Data| {
             data.cluster == cluster
                 && data.me != leader.me
-                && leader.rows.iter().any(|row| row.id == data.me)
+                && leader.rows().iter().any(|row| row.id == data.me)
                 && data.progress() != leader.progress()
         };
         let followers = peers
@@ -411,133 +289,6 @@ impl Etcd {
         if op == Op::Remove(me) {
             self.leaders.remove(&cluster);
         }
-        Ok(())
-    }
-
-    pub(crate) fn add_learner(
-        &mut self,
-        cluster: ClusterId,
-        url: &str,
-        peers: &[Peer],
-        now: i64,
-    ) -> Result<MemberId, Rejection> {
-        let rows = self
-            .confirmed(cluster, peers)
-            .ok_or(NO_LEADER)?
-            .rows()
-            .to_vec();
-        if rows.iter().any(|row| self.url(row.id) == url) {
-            return Err(EXISTS);
-        }
-        let voters = rows.iter().filter(|row| !row.learner).count();
-        let long = self
-            .voters_of(cluster, &rows, peers)
-            .filter(|(peer, _)| peer.since + CONNECTED_MS <= now)
-            .count();
-        if voters > 1 && long < voters {
-            return Err(UNHEALTHY);
-        }
-        if rows.iter().any(|row| row.learner) {
-            return Err(TOO_MANY_LEARNERS);
-        }
-        self.added += 1;
-        let id = MemberId(hash(&(url, self.added)));
-        self.names
-            .insert(id, names::member_of_url(url).unwrap_or_default().to_owned());
-        self.urls.insert(id, url.to_owned());
-        self.propose(cluster, peers, Op::AddLearner(id))?;
-        Ok(id)
-    }
-
-    pub(crate) fn promote(
-        &mut self,
-        cluster: ClusterId,
-        id: MemberId,
-        peers: &[Peer],
-    ) -> Result<(), Rejection> {
-        let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
-        let rows = leader.rows();
-        let row = rows.iter().find(|row| row.id == id).ok_or(NOT_FOUND)?;
-        if !row.learner {
-            return Err(NOT_LEARNER);
-        }
-        let index = leader.index();
-        let caught_up = peers
-            .iter()
-            .filter(|peer| peer.synced)
-            .filter_map(|peer| self.data(peer.disk))
-            .any(|data| data.cluster == cluster && data.me == id && data.index() * 10 >= index * 9);
-        if !caught_up {
-            return Err(NOT_READY);
-        }
-        let voters = rows.iter().filter(|row| !row.learner).count();
-        let started = rows
-            .iter()
-            .filter(|row| !row.learner && row.started)
-            .count();
-        if started < voters.div_ceil(2) {
-            return Err(FEW_STARTED);
-        }
-        self.propose(cluster, peers, Op::Promote(id))
-    }
-
-    pub(crate) fn remove(
-        &mut self,
-        cluster: ClusterId,
-        id: MemberId,
-        peers: &[Peer],
-        now: i64,
-    ) -> Result<(), Rejection> {
-        let rows = self
-            .confirmed(cluster, peers)
-            .ok_or(NO_LEADER)?
-            .rows()
-            .to_vec();
-        let row = rows.iter().find(|row| row.id == id).ok_or(NOT_FOUND)?;
-        if !row.learner {
-            let voters = rows.iter().filter(|row| !row.learner).count();
-            let started = rows
-                .iter()
-                .filter(|row| !row.learner && row.id != id && row.started)
-                .count();
-            if voters <= 1 || started < (voters - 1) / 2 + 1 {
-                return Err(FEW_STARTED);
-            }
-            let mut active = self.voters_of(cluster, &rows, peers);
-            let is_active = active.any(|(_, data)| data.me == id);
-            let long = self
-                .voters_of(cluster, &rows, peers)
-                .filter(|(peer, _)| peer.since + CONNECTED_MS <= now)
-                .count();
-            if is_active && long.saturating_sub(1) < 1 + (voters - 1) / 2 {
-                return Err(UNHEALTHY);
-            }
-        }
-        self.propose(cluster, peers, Op::Remove(id))
-    }
-
-    pub(crate) fn move_leader(
-        &mut self,
-        cluster: ClusterId,
-        to: MemberId,
-        peers: &[Peer],
-    ) -> Result<(), Rejection> {
-        let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
-        let rows = leader.rows();
-        let term = leader.progress().0 + 1;
-        if !rows.iter().any(|row| row.id == to && !row.learner) {
-            return Err(NOT_FOUND);
-        }
-        let target = peers.iter().filter(|peer| peer.synced).find(|peer| {
-            self.data(peer.disk)
-                .is_some_and(|data| data.cluster == cluster && data.me == to)
-        });
-        let Some(Some(data)) = target.and_then(|peer| self.disks.get_mut(&peer.disk)) else {
-            return Err(NO_LEADER);
-        };
-        data.push(term, Op::Lead);
-        self.leaders.insert(cluster, to);
-        self.replicate(cluster, peers);
         Ok(())
     }
 

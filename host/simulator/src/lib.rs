@@ -14,6 +14,8 @@ mod fact;
 mod faults;
 mod history;
 mod kubernetes;
+mod life;
+mod members;
 mod observe;
 mod plan;
 mod timers;
