@@ -217,8 +217,8 @@ fn say_quorum_lost(
             (
                 FindingKind::Blocked,
                 Reason::QuorumLost,
-                "Nothing is removed or deleted: the healthy members hold the only copy of the data. Bring a lost disk \
-                 back, or restore from a backup.",
+                "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, and \
+                 can be read with --consistency=s. Bring a lost disk back, or restore from a backup.",
             )
         };
         step.find(

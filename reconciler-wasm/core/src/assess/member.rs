@@ -260,7 +260,9 @@ impl<'a> Ground<'_, 'a> {
             ));
         }
         if status.leader.is_none() {
-            return Health::Unhealthy("it knows of no leader".to_owned());
+            return Health::Unhealthy(
+                "it runs and has its data, but knows of no leader".to_owned(),
+            );
         }
         Health::Healthy(status)
     }
@@ -316,7 +318,13 @@ fn not_running(pod: &Pod) -> String {
         return format!("no node takes its pod: {why}");
     }
     if let Some(why) = &pod.waiting {
-        return format!("its container waits: {why}");
+        // The kubelet's sentence holds a time that grows; the word is enough.
+        let word = why.split(':').next().unwrap_or(why);
+        return if word == "CrashLoopBackOff" {
+            "its container keeps ending (CrashLoopBackOff)".to_owned()
+        } else {
+            format!("its container waits: {why}")
+        };
     }
     match pod.phase {
         PodPhase::Pending => "its pod is starting".to_owned(),

@@ -180,6 +180,9 @@ pub(super) fn attend(
         return;
     }
     discard_unplanned(situation, birth, living, step);
+    if furnish::is_obstructed(cluster, situation, step) {
+        return;
+    }
     let age = clock::read(&birth.started_at)
         .map_or(Millis(0), |began| situation.snapshot.now.since(began));
     let edited = cluster.size.is_some_and(|size| size != birth.members.len())

@@ -438,6 +438,13 @@ fn a_foreign_service_under_the_peers_name_stops_the_birth() {
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(reports(&decision, Reason::ForeignObject));
+
+    // The same when it is found out only after the plan was written.
+    let mut planned = fresh(3).settle();
+    planned.snapshot.objects.foreign = world.snapshot.objects.foreign;
+    let decision = planned.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::ForeignObject));
 }
 
 #[test]
