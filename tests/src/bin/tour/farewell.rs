@@ -11,6 +11,8 @@ use crate::story::Healthy;
 
 /// The Service may be known to a node a moment after the cluster is healthy.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
+/// Where the operator's pod keeps its recordings.
+const RECORDINGS: &str = "/var/lib/binnacle/recordings";
 /// What is written.
 const GREETING: &str = "hello from binnacle";
 
@@ -36,7 +38,17 @@ pub(crate) async fn write_and_read(ground: &Ground, cluster: &Healthy) -> Result
 async fn etcdctl(ground: &Ground, cluster: &Healthy, pod: &str, words: &[&str]) -> Result<String> {
     let service = names::client_service(cluster.name);
     let endpoint = format!("http://{service}.{NAMESPACE}.svc:{}", names::CLIENT_PORT);
-    println!("  etcdctl --endpoints {endpoint} {}", words.join(" "));
+    let quoted = words.iter().map(|word| {
+        if word.contains(' ') {
+            format!("'{word}'")
+        } else {
+            (*word).to_owned()
+        }
+    });
+    println!(
+        "  etcdctl --endpoints {endpoint} {}",
+        quoted.collect::<Vec<_>>().join(" ")
+    );
     let exec = [
         "exec",
         "--namespace",
@@ -70,10 +82,10 @@ pub(crate) fn say(ground: &Ground, cluster: &Healthy, took: Duration) {
     );
     println!("\nAll of it took {} s.", took.as_secs());
     println!("\nRunning");
-    println!("  Kubernetes              {}", ground.title());
-    println!("  deployment/binnacle     the operator, in namespace {NAMESPACE}");
+    println!("  Kubernetes             {}", ground.title());
+    println!("  deployment/binnacle    the operator, in namespace {NAMESPACE}");
     println!(
-        "  etcdcluster/{name:<12}etcd {} with {} members",
+        "  etcdcluster/{name}    etcd {} with {} members",
         cluster.status.current_version, cluster.status.size
     );
     println!("\nReach it");
@@ -83,14 +95,25 @@ pub(crate) fn say(ground: &Ground, cluster: &Healthy, took: Duration) {
     }
     println!("  kubectl get etcd");
     println!("\nTry");
-    println!(
-        "  kubectl scale etcd {name} --replicas=5      # grows by one member at a time; watch: kubectl get etcd -w"
-    );
-    println!("  kubectl delete pod {pod}     # comes back as the same member, with its data");
-    println!("  kubectl describe etcd {name}                # what happened and why");
-    println!(
-        "  kubectl exec deployment/binnacle -- binnacle explain /var/lib/binnacle/recordings     # every decision so far"
-    );
+    for (command, what) in [
+        (
+            format!("kubectl scale etcd {name} --replicas=5"),
+            "grows by one member at a time",
+        ),
+        (
+            format!("kubectl delete pod {pod}"),
+            "comes back as the same member, with its data",
+        ),
+        (
+            format!("kubectl describe etcd {name}"),
+            "what happened and why",
+        ),
+    ] {
+        println!("  {command:<45} # {what}");
+    }
+    println!("\nRead its decisions, the first of them in words");
+    let explain = format!("kubectl exec deployment/binnacle -- binnacle explain {RECORDINGS}");
+    println!("  {explain}\n  {explain} --at 1");
     if ground.is_own() {
         println!("\nStop\n  make stop");
     } else {

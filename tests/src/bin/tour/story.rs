@@ -50,7 +50,8 @@ pub(crate) async fn watch(ground: &Ground) -> Result<Healthy> {
     let status = loop {
         tokio::select! {
             healthy = &mut healthy => break healthy,
-            _ = looks.tick() => teller.tell(ground, &clusters).await?,
+            // A look that fails is followed by another.
+            _ = looks.tick() => drop(teller.tell(ground, &clusters).await),
         }
     };
     teller.tell(ground, &clusters).await?;
@@ -129,42 +130,42 @@ impl Teller {
     }
 
     async fn tell(&mut self, ground: &Ground, clusters: &Api<DynamicObject>) -> Result<()> {
-        let ours = ListParams::default().labels(&format!("{}={NAME}", names::CLUSTER_LABEL));
-        let pods: Api<Pod> = Api::namespaced(ground.client(), NAMESPACE);
-        for pod in pods.list(&ours).await? {
-            self.say(format!("pod {}", pod.name_any()), pod_state(&pod));
-        }
-        let events: Api<Event> = Api::namespaced(ground.client(), NAMESPACE);
-        let mut events = events
-            .list(&ListParams::default().fields(&format!(
-                "regarding.kind={},regarding.name={NAME}",
-                contract::KIND
-            )))
-            .await?
-            .items;
-        events.sort_by_key(|event| event.event_time.clone().map(|time| time.0));
-        for event in events {
-            let note = event.note.clone().unwrap_or_default();
-            self.say(
-                format!("event {}", event.reason.clone().unwrap_or_default()),
-                note,
-            );
-        }
         let Some(cluster) = clusters.get_opt(NAME).await? else {
             return Ok(());
         };
+        let uid = cluster.uid().unwrap_or_default();
+        let ours = ListParams::default().labels(&format!("{}={NAME}", names::CLUSTER_LABEL));
+        let pods: Api<Pod> = Api::namespaced(ground.client(), NAMESPACE);
+        for pod in pods.list(&ours).await? {
+            // A cluster of the same name may have been deleted a moment ago.
+            if pod.owner_references().iter().any(|owner| owner.uid == uid) {
+                self.say(format!("pod {}", pod.name_any()), pod_state(&pod));
+            }
+        }
+        let ours = ListParams::default().fields(&format!("regarding.uid={uid}"));
+        let events: Api<Event> = Api::namespaced(ground.client(), NAMESPACE);
+        let mut events = events.list(&ours).await?.items;
+        events.sort_by_key(|event| event.event_time.clone().map(|time| time.0));
+        for event in events {
+            let reason = event.reason.unwrap_or_default();
+            self.say(format!("event {reason}"), event.note.unwrap_or_default());
+        }
         let status: EtcdClusterStatus = part(&cluster, "status")?;
         for condition in status.conditions {
             // What holds needs saying, and that a cluster is not available.
             if condition.status == ConditionStatus::True || condition.kind == "Available" {
-                self.say(
-                    format!("{} {:?}", condition.kind, condition.status),
-                    condition.message,
-                );
+                let about = format!("{} {:?}", condition.kind, condition.status);
+                self.say(about, beginning(&condition.message));
             }
         }
         Ok(())
     }
+}
+
+/// The first sentence; members' own states follow it and are told pod by pod.
+fn beginning(message: &str) -> String {
+    let end = message.find(". ").map_or(message.len(), |end| end + 1);
+    message[..end].to_owned()
 }
 
 fn pod_state(pod: &Pod) -> String {
