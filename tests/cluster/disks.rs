@@ -45,7 +45,8 @@ pub(crate) async fn two_wiped(scenario: &mut Scenario) -> Result<()> {
     wipe(scenario, &[first, second]).await?;
 
     let words = [
-        "1 of 3 voters are healthy",
+        "0 of 3 voters are healthy",
+        "it runs and has its data",
         "its disk is gone or empty",
         "Nothing is removed or deleted",
         "restore from a backup",

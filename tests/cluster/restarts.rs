@@ -141,11 +141,15 @@ pub(crate) async fn trapping_module(scenario: &mut Scenario) -> Result<()> {
     cluster
         .awaits_event("Warning", "Trap", "the module trapped")
         .await?;
-    let failed = scenario
-        .operator()?
-        .metric("binnacle_passes_total", "outcome=\"Failed\"")
-        .await?;
-    ensure!(failed >= 1.0, "no failed pass was counted");
+    let operator = scenario.operator()?;
+    wait::until("a failed pass being counted", PATIENCE, async || {
+        let failed = operator
+            .metric("binnacle_passes_total", "outcome=\"Failed\"")
+            .await?;
+        ensure!(failed >= 1.0, "{failed} are counted");
+        Ok(())
+    })
+    .await?;
     let made = Children::of(&cluster).await?;
     ensure!(made.is_empty(), "it made {made}");
 

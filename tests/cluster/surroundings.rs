@@ -121,27 +121,29 @@ pub(crate) async fn wrong_types(scenario: &mut Scenario) -> Result<()> {
     let neighbour = scenario
         .create_healthy("neighbour", spec::on_volumes(1))
         .await?;
-    let odd = scenario.cluster("odd");
+    let odd = [
+        ("word", json!({"size": "three"}), ["spec.size", "three"]),
+        ("number", json!({"size": 1, "pod": 7}), ["spec.pod", "7"]),
+    ];
     scenario
         .suite()
         .apply_definition(without_validation()?)
         .await?;
-    let stored = wait::until(
-        "an object of wrong types being stored",
-        PATIENCE,
-        async || {
-            odd.create(json!({"size": "three", "version": "3.6.16"}))
-                .await
-        },
-    );
+    let stored = async {
+        for (name, spec, _) in &odd {
+            wait::until(format!("{name} being stored"), PATIENCE, async || {
+                scenario.cluster(name).create(spec.clone()).await
+            })
+            .await?;
+        }
+        Ok::<_, anyhow::Error>(())
+    };
     let stored = stored.await;
     scenario.suite().apply_definition(definition()?).await?;
     stored?;
     wait::until("the validation being back", PATIENCE, async || {
-        let refused = scenario
-            .cluster("probe")
-            .create(json!({"size": "four"}))
-            .await;
+        let probe = scenario.cluster("probe");
+        let refused = probe.create(json!({"size": "four"})).await;
         ensure!(
             refused.is_err_and(|error| error.to_string().contains("size")),
             "the API server takes any type"
@@ -150,26 +152,32 @@ pub(crate) async fn wrong_types(scenario: &mut Scenario) -> Result<()> {
     })
     .await?;
 
-    odd.becomes_blocked("InvalidSpec", &["spec.size", "three"])
-        .await?;
-    odd.awaits_event("Warning", "InvalidSpec", "spec.size")
-        .await?;
-    ensure!(
-        Children::of(&odd).await?.is_empty(),
-        "something was made for it"
-    );
+    for (name, _, words) in &odd {
+        let odd = scenario.cluster(name);
+        odd.becomes_blocked("InvalidSpec", words).await?;
+        odd.awaits_event("Warning", "InvalidSpec", words[0]).await?;
+        let made = Children::of(&odd).await?;
+        ensure!(made.is_empty(), "{made} was made for {name}");
+    }
     neighbour.resize(3).await?;
     neighbour.becomes_healthy(3).await?;
-    odd.resize(1).await?;
-    odd.becomes_healthy(1).await
+    for (name, ..) in odd {
+        let corrected = scenario.cluster(name);
+        corrected.edit(json!({"size": 1, "pod": null})).await?;
+        corrected.becomes_healthy(1).await?;
+    }
+    Ok(())
 }
 
 /// The definition as it was before the API had a schema.
 fn without_validation() -> Result<Value> {
     let mut definition = definition()?;
-    let schema = definition
-        .pointer_mut("/spec/versions/0/schema/openAPIV3Schema")
-        .context("the definition has no schema")?;
-    *schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = definition
+        .pointer_mut("/spec/versions/0")
+        .context("the definition has no version")?;
+    version["schema"]["openAPIV3Schema"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    // The scale subresource would insist on a number.
+    version["subresources"] = json!({"status": {}});
     Ok(definition)
 }

@@ -108,11 +108,17 @@ impl Operator {
         self.child.id()
     }
 
-    /// Waits until it says that it leads.
+    /// Waits until it leads and is ready.
     pub async fn leads(&self, within: Duration) -> Result<()> {
-        let what = "the operator's readiness";
-        let ready = wait::until(what, within, async || self.get("/readyz").await.map(drop)).await;
-        ready.with_context(|| self.last_words())
+        let led = wait::until("the operator's lead", within, async || {
+            self.get("/readyz").await?;
+            ensure!(
+                self.metric("binnacle_leading", "").await? > 0.0,
+                "somebody else leads"
+            );
+            Ok(())
+        });
+        led.await.with_context(|| self.last_words())
     }
 
     /// What it serves at /metrics.
