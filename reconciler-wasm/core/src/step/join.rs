@@ -2,7 +2,7 @@
 //!
 //! At most one member is on its way at a time. A learner costs no vote, so one that gets stuck is taken out again.
 
-use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason};
+use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason, VolumePhase};
 
 use super::{LATER, SOON, Step, birth::apply, leave};
 use crate::assess::{Disk, Health, Living, Member, Situation};
@@ -133,17 +133,23 @@ fn join_pod(
     action
 }
 
+/// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
+/// image, or while no node has room for a claim that is still free.
 fn is_stuck(situation: &Situation<'_>, learner: &Member<'_>) -> bool {
-    let waits_for_others = learner.pod.is_some_and(|pod| {
-        pod.unschedulable.is_some()
-            || pod
-                .waiting
-                .as_deref()
-                .is_some_and(|why| why.contains("Image"))
+    if learner.is_healthy() {
+        return false;
+    }
+    let is_free = learner
+        .volume
+        .is_none_or(|volume| volume.phase == VolumePhase::Pending);
+    let is_hopeless = learner.pod.is_some_and(|pod| {
+        let no_image = pod
+            .waiting
+            .as_deref()
+            .is_some_and(|why| why.contains("Image"));
+        no_image || (pod.unschedulable.is_some() && is_free)
     });
-    !learner.is_healthy()
-        && !waits_for_others
-        && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+    !is_hopeless && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
 }
 
 fn promote_or_wait(

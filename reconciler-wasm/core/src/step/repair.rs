@@ -96,13 +96,14 @@ pub(super) fn replace(
                 restart(situation, membership, living, member, step);
                 changed = true;
             }
-            Verdict::Replace(reason, _) if is_somebody_else_joining(living, member) => {
+            // One change of the member list at a time: a learner is seen to first.
+            Verdict::Replace(reason, _) if living.learner().is_some() => {
                 step.find_of(
                     FindingKind::Waiting,
                     reason,
                     member.name,
                     format!(
-                        "{} is to be replaced, once the member that is joining votes or is taken out.",
+                        "{} is to be replaced, once the learner that is joining votes or is taken out.",
                         member.name
                     ),
                 );
@@ -113,14 +114,6 @@ pub(super) fn replace(
         }
     }
     changed
-}
-
-/// A learner, or a member that has not started: one change of the member list at a time.
-fn is_somebody_else_joining(living: &Living<'_>, member: &Member<'_>) -> bool {
-    living
-        .members
-        .iter()
-        .any(|other| other.name != member.name && (other.learner || !other.started))
 }
 
 /// Whether some voter is not healthy, so that nothing but its repair is due.

@@ -399,6 +399,20 @@ fn clients_get_their_service_only_when_a_majority_is_sealed() {
     assert_eq!(effects(&world.decide()), [""; 0]);
 }
 
+/// Found by the simulator: a learner whose claim is tied to a lost node waited for that node for ever.
+#[test]
+fn a_learner_tied_to_a_lost_node_makes_room_for_another() {
+    let mut world = healthy(3).wanting(5).with_learner(3, true).silent(3);
+    world.rows()[3].name = String::new();
+    let pod = world.pods().last_mut().unwrap();
+    pod.running = false;
+    pod.unschedulable = Some("volume node affinity conflict".to_owned());
+    let world = world.settle();
+    let removal = format!("RemoveMember {}", id(3));
+    assert!(!effects(&world.decide()).contains(&removal));
+    assert!(effects(&world.later(200).decide()).contains(&removal));
+}
+
 #[test]
 fn a_paused_cluster_gets_status_only() {
     let world = healthy(3).without_pod(1).spec("paused", json!(true));
