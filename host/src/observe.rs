@@ -64,9 +64,35 @@ impl World {
         }
     }
 
-    /// To be called after each change of a cache.
+    /// To be called after each change of a cache and each end of a list.
     pub fn announce_change(&self) {
         self.changed.send_replace(());
+    }
+
+    /// Waits until every kind has been listed, or could not be, at least once. Before that an object that is merely not
+    /// listed yet would look like one that cannot be read.
+    pub async fn settle(&self) {
+        let Self {
+            resources,
+            pods,
+            volumes,
+            services,
+            disruption_budgets,
+            changed,
+        } = self;
+        let mut changes = changed.subscribe();
+        let is_settled = || {
+            resources.is_settled()
+                && pods.is_settled()
+                && volumes.is_settled()
+                && services.is_settled()
+                && disruption_budgets.is_settled()
+        };
+        while !is_settled() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// What is missing before the caches can be used, one sentence each.

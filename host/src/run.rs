@@ -291,9 +291,11 @@ fn start_watches(
             let (world, queue, scope, api) = (Arc::clone(world), Arc::clone(queue), scope.clone(), $api);
             let span = info_span!("watch", kind = $kind, scope = %scope);
             let watching = async move {
-                let changed = |key: ClusterKey| {
+                let changed = |key: Option<ClusterKey>| {
                     world.announce_change();
-                    queue.touch(key, Trigger::Watch($kind));
+                    if let Some(key) = key {
+                        queue.touch(key, Trigger::Watch($kind));
+                    }
                 };
                 watch::keep(api, $config, scope, &world.$shelf, $key, $project, changed).await;
             };
@@ -368,6 +370,7 @@ async fn dispatch(
     let slots = Arc::new(Semaphore::new(concurrency));
     let mut leads = leadership.subscribe();
     let working = async {
+        passes.world.settle().await;
         loop {
             if leads.wait_for(|leads| *leads).await.is_err() {
                 return;

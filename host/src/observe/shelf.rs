@@ -219,6 +219,16 @@ impl<T: Projected> Shelf<T> {
         }
     }
 
+    /// Whether every scope has been listed, or could not be, at least once.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self
+            .read()
+            .scopes
+            .values()
+            .any(|freshness| matches!(freshness, Freshness::Listing))
+    }
+
     /// What is missing before this cache can be used, one sentence per scope.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
@@ -331,6 +341,7 @@ mod tests {
             Observed::Unknown(_)
         ));
         assert_eq!(shelf.missing().len(), 1);
+        assert!(!shelf.is_settled());
         shelf.listed(
             &infra(),
             &BTreeSet::from([("infra".to_owned(), "kv-client".to_owned())]),
@@ -376,6 +387,7 @@ mod tests {
             Observed::Unknown("forbidden".to_owned())
         );
         assert_eq!(shelf.missing(), ["in namespace infra: forbidden"]);
+        assert!(shelf.is_settled(), "waiting any longer shows nothing more");
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     })
 }
 
-/// Keeps one kind of one scope on its shelf, for ever. Errors become the shelf's state and are tried again.
+/// Keeps one kind of one scope on its shelf, for ever. Errors become the shelf's state and are tried again. `changed` is
+/// called with each cluster whose view changed, and with none when a list ended or failed.
 ///
 /// After an error everything is listed anew: a watch that merely resumes says nothing until something changes, and
 /// until then the shelf could not be told from a stale one.
@@ -66,7 +67,7 @@ pub async fn keep<K, T>(
     shelf: &Shelf<T>,
     home: fn(&K) -> Option<ClusterKey>,
     project: fn(K) -> T,
-    changed: impl Fn(ClusterKey),
+    changed: impl Fn(Option<ClusterKey>),
 ) where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
     T: Projected,
@@ -85,11 +86,16 @@ pub async fn keep<K, T>(
                         None => shelf.remove(&id.0, &id.1).into_iter().collect(),
                     };
                     shown.insert(id);
-                    touched.into_iter().for_each(&changed);
+                    touched.into_iter().map(Some).for_each(&changed);
                 }
                 Ok(Event::InitDone) => {
-                    shelf.listed(&scope, &shown).into_iter().for_each(&changed);
+                    shelf
+                        .listed(&scope, &shown)
+                        .into_iter()
+                        .map(Some)
+                        .for_each(&changed);
                     shown.clear();
+                    changed(None);
                     if std::mem::take(&mut failures) > 0 {
                         info!("Watch answers again");
                     }
@@ -99,6 +105,7 @@ pub async fn keep<K, T>(
                     shelf
                         .remove(&namespace, &object.name_any())
                         .into_iter()
+                        .map(Some)
                         .for_each(&changed);
                 }
                 // The API server's ordinary way to ask for a fresh list, which the stream does by itself.
@@ -112,6 +119,7 @@ pub async fn keep<K, T>(
                         debug!(error = %Chain(&error), "Watch still fails");
                     }
                     shelf.failed(&scope, why(&error), Instant::now());
+                    changed(None);
                     break;
                 }
             }
