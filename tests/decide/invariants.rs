@@ -63,6 +63,14 @@ pub(crate) fn is_hopeless(truth: &Truth) -> bool {
     truth.cluster.is_some() && !voters.is_empty() && intact < majority(voters.len())
 }
 
+/// What no module may bring about, however it decides.
+pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
+    match fact {
+        Fact::Refused { .. } | Fact::Spun { .. } => None,
+        Fact::Elected { .. } | Fact::Deed { .. } => judge(fact),
+    }
+}
+
 fn judge(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { at, why } => violation(

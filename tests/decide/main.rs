@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use simulator::{History, Plan, simulate};
 mod invariants;
+mod mad;
 
-use invariants::{Violation, is_goal, is_hopeless, violations};
+use invariants::{Violation, is_goal, is_hopeless, unsafe_deed, violations};
 
 /// Snapshots are made of many small pieces: half of the time went into the allocator.
 #[global_allocator]
@@ -19,6 +20,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Histories of a plain `cargo test`, and of one with `--release`.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 100_000 };
+
+/// Histories with a module gone mad.
+const MAD_HISTORIES: u64 = HISTORIES / 10;
 
 /// Seeds that showed a fault once, and which.
 const ONCE_FAILED: &[(u64, &str)] = &[
@@ -155,6 +159,62 @@ fn one_plan_makes_one_history() {
         let plan = Plan::of_seed(seed);
         assert_eq!(history(&plan, true), history(&plan, true), "seed {seed}");
     }
+}
+
+/// Safety does not rest on the module: whatever it decides, the envelope keeps the data and the quorum.
+#[test]
+fn a_mad_module_loses_nothing() {
+    for seed in 1..=MAD_HISTORIES {
+        let plan = Plan::of_seed(seed).without_lost_disks();
+        let facts = simulate(&plan, &mut mad::decide, &is_goal, &is_hopeless, false).facts;
+        let violation = facts.iter().find_map(unsafe_deed);
+        assert_eq!(violation, None, "seed {seed}");
+    }
+}
+
+/// A disk that is emptied before its member is sealed is founded anew, and the histories must show it.
+#[test]
+fn a_module_that_seals_nobody_is_found_out() {
+    let forgetful = |snapshot: &contract::Snapshot| {
+        let mut decision = reconciler::reconcile(snapshot);
+        decision
+            .actions
+            .retain(|action| !matches!(action.effect, contract::Effect::AnnotatePod { .. }));
+        decision
+    };
+    let is_found_out = |seed: u64| {
+        let history = simulate(
+            &Plan::of_seed(seed),
+            &mut { forgetful },
+            &is_goal,
+            &is_hopeless,
+            false,
+        );
+        violations(&history)
+            .iter()
+            .any(|violation| violation.promise == "no acknowledged write is lost")
+    };
+    assert!((1..=200).any(is_found_out));
+}
+
+/// A module without memory starts over and over.
+#[test]
+fn a_module_that_writes_no_status_is_found_out() {
+    let forgetful = |snapshot: &contract::Snapshot| {
+        let mut decision = reconciler::reconcile(snapshot);
+        decision
+            .actions
+            .retain(|action| !matches!(action.effect, contract::Effect::UpdateStatus { .. }));
+        decision
+    };
+    let history = simulate(
+        &Plan::of_seed(1),
+        &mut { forgetful },
+        &is_goal,
+        &is_hopeless,
+        false,
+    );
+    assert_ne!(violations(&history), []);
 }
 
 /// Prints the history of `SIMULATOR_TELL`, if that is set.

@@ -120,6 +120,18 @@ impl Plan {
             .unwrap_or_default()
     }
 
+    /// The plan without the faults that take a disk, so that whatever is lost was lost by the operator.
+    #[must_use]
+    pub fn without_lost_disks(mut self) -> Self {
+        self.faults.retain(|planned| {
+            !matches!(
+                planned.fault,
+                Fault::Wipe(_) | Fault::DeletePod(_) | Fault::DeleteClaim(_) | Fault::LoseNode(_)
+            )
+        });
+        self
+    }
+
     /// Plans with one entry less.
     #[must_use]
     pub fn smaller(&self) -> Vec<Self> {

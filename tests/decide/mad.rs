@@ -1,0 +1,152 @@
+//! A module gone mad: the reconciler's decisions, with deeds of its own among them.
+//!
+//! Its preconditions are those of the snapshot and ask for as little as the envelope lets pass, so that nothing but
+//! the envelope's own rules stands between it and the data.
+
+use contract::{
+    Action, Decision, Effect, Member, ObjectKind, ObjectPrecondition, Preconditions, Snapshot,
+    names,
+};
+
+/// Decides as the reconciler does, and every third time does something terrible first.
+pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
+    let mut decision = reconciler::reconcile(snapshot);
+    let mut whim = Whim::of(snapshot);
+    if whim.pick(3) == 0
+        && let Some(action) = deed(snapshot, &mut whim)
+    {
+        decision.actions.retain(|action| !bears_on_quorum(action));
+        decision.actions.insert(0, action);
+    }
+    decision
+}
+
+/// The envelope allows one such action, and the mad one shall be it.
+fn bears_on_quorum(action: &Action) -> bool {
+    action.effect.is_membership_change() || action.pre.touches.is_some()
+}
+
+fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
+    let members = snapshot
+        .etcd
+        .membership
+        .seen()
+        .map(|list| list.members.as_slice())
+        .unwrap_or_default();
+    let member = whim.choose(members)?;
+    let name = member
+        .peer_urls
+        .first()
+        .and_then(|url| names::member_of_url(url))
+        .unwrap_or_default();
+    let mut pre = preconditions(snapshot);
+    let effect = match whim.pick(7) {
+        0 => Effect::RemoveMember { member: member.id },
+        1 => Effect::Promote { member: member.id },
+        2 => {
+            pre.leader = leader(snapshot);
+            Effect::MoveLeader { to: member.id }
+        }
+        3 => add(snapshot, whim),
+        4 => {
+            pre.touches = Some(member.id);
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        5 => {
+            pre.departed = Some(name.to_owned());
+            delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
+        }
+        _ => {
+            pre.birth_token = Some(whim.0.to_string());
+            delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
+        }
+    };
+    Some(Action { effect, pre })
+}
+
+fn preconditions(snapshot: &Snapshot) -> Preconditions {
+    let list = snapshot.etcd.membership.seen();
+    Preconditions {
+        resource_uid: snapshot.resource.uid.clone(),
+        cluster_id: list.map(|list| list.cluster_id),
+        members: list.map(contract::Membership::fingerprint),
+        healthy_voters: Some(0),
+        ..Preconditions::default()
+    }
+}
+
+fn leader(snapshot: &Snapshot) -> Option<contract::MemberId> {
+    snapshot
+        .etcd
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.status.seen())
+        .find_map(|status| status.leader)
+}
+
+fn add(snapshot: &Snapshot, whim: &mut Whim) -> Effect {
+    let resource = &snapshot.resource;
+    let name = format!("{}-mad{}", resource.name, whim.pick(1_000));
+    let host = names::member_host(&name, &resource.name, &resource.namespace, "");
+    Effect::AddLearner {
+        name,
+        peer_urls: vec![format!("http://{host}:{}", names::PEER_PORT)],
+    }
+}
+
+fn delete(
+    snapshot: &Snapshot,
+    kind: ObjectKind,
+    name: &str,
+    pre: &mut Preconditions,
+) -> Option<Effect> {
+    let pods = snapshot
+        .objects
+        .pods
+        .seen()
+        .into_iter()
+        .flatten()
+        .map(|pod| (ObjectKind::Pod, &pod.name, &pod.uid));
+    let volumes = snapshot.objects.volumes.seen().into_iter().flatten();
+    let claims =
+        volumes.map(|volume| (ObjectKind::PersistentVolumeClaim, &volume.name, &volume.uid));
+    let (_, _, uid) = pods
+        .chain(claims)
+        .find(|(found, called, _)| *found == kind && *called == name)?;
+    pre.object = Some(ObjectPrecondition::Present { uid: uid.clone() });
+    Some(Effect::Delete {
+        kind,
+        name: name.to_owned(),
+        grace_seconds: Some(0),
+    })
+}
+
+/// Choices that follow from the snapshot alone.
+struct Whim(u64);
+
+impl Whim {
+    fn of(snapshot: &Snapshot) -> Self {
+        Self(
+            snapshot
+                .entropy
+                .get(..15)
+                .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+                .unwrap_or_default(),
+        )
+    }
+
+    fn pick(&mut self, among: u64) -> u64 {
+        let picked = self.0 % among;
+        self.0 /= among;
+        picked
+    }
+
+    fn choose<'a>(&mut self, members: &'a [Member]) -> Option<&'a Member> {
+        let count = u64::try_from(members.len())
+            .ok()
+            .filter(|count| *count > 0)?;
+        usize::try_from(self.pick(count))
+            .ok()
+            .and_then(|index| members.get(index))
+    }
+}
