@@ -114,7 +114,7 @@ pub struct RunArgs {
         long,
         value_name = "FILTER",
         env = "BINNACLE_LOG",
-        default_value = "info,kube=error"
+        default_value = "info,kube=off"
     )]
     pub log: String,
 }
