@@ -120,11 +120,19 @@ impl<'a> Votes<'a> {
         leaders.all(|other| other == leader).then_some(leader)
     }
 
-    /// A member that is a learner or has not started, other than `except`.
-    pub(crate) fn outstanding(&self, except: Option<MemberId>) -> Option<MemberId> {
+    /// A member that is a learner or has not started.
+    pub(crate) fn outstanding(&self) -> Option<MemberId> {
         let mut members = self.membership.members.iter();
         members
-            .find(|member| Some(member.id) != except && is_unfinished(member))
+            .find(|member| is_unfinished(member))
+            .map(|member| member.id)
+    }
+
+    /// A learner other than `except`. A voter that has not started is counted as a vote that is not healthy.
+    pub(crate) fn other_learner(&self, except: MemberId) -> Option<MemberId> {
+        let mut members = self.membership.members.iter();
+        members
+            .find(|member| member.learner && member.id != except)
             .map(|member| member.id)
     }
 

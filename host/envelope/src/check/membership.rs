@@ -15,7 +15,7 @@ pub(super) fn check_addition(
     etcd: &EtcdView,
 ) -> Result<(), Refusal> {
     let votes = living(resource, etcd)?;
-    no_other_change(&votes, None)?;
+    nothing_under_way(votes.outstanding())?;
     let known = peer_urls.iter().any(|url| {
         votes
             .membership()
@@ -54,7 +54,7 @@ pub(super) fn check_promotion(
     if !member.learner || !votes.is_healthy(member) {
         return Err(Refusal::NotHealthyLearner { member: id });
     }
-    no_other_change(&votes, Some(id))?;
+    nothing_under_way(votes.other_learner(id))?;
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
     enough(votes.healthy_without(None) + 1, quorum(votes.voters() + 1))
 }
@@ -69,7 +69,7 @@ pub(super) fn check_removal(
     // etcd commits the removal with the votes of today.
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
     if !is_unfinished(member) {
-        no_other_change(&votes, Some(id))?;
+        nothing_under_way(votes.other_learner(id))?;
     }
     if member.learner {
         return Ok(());
@@ -106,8 +106,8 @@ pub(super) fn living<'a>(
     Ok(votes)
 }
 
-pub(super) fn no_other_change(votes: &Votes<'_>, except: Option<MemberId>) -> Result<(), Refusal> {
-    match votes.outstanding(except) {
+fn nothing_under_way(found: Option<MemberId>) -> Result<(), Refusal> {
+    match found {
         Some(member) => Err(Refusal::Outstanding { member }),
         None => Ok(()),
     }

@@ -453,6 +453,23 @@ fn a_voter_does_not_leave_while_a_learner_is_under_way() {
     assert_eq!(rule(&learner, &fresh().with_learner().silent(4)), "");
 }
 
+/// One that never started is no vote that counts, but it must not keep a lost disk from being replaced.
+#[test]
+fn a_voter_leaves_beside_one_that_never_started() {
+    let mut fresh = fresh().silent(3);
+    let voter = Member {
+        name: String::new(),
+        ..crate::fixtures::member(4)
+    };
+    fresh.membership().members.push(voter);
+    let mut remove = remove(3);
+    remove.pre.members = None;
+    assert_eq!(rule(&remove, &fresh), "TooFewHealthy");
+    fresh.membership().members.push(crate::fixtures::member(5));
+    fresh.etcd.endpoints.push(endpoint(5, false));
+    assert_eq!(rule(&remove, &fresh), "");
+}
+
 #[test]
 fn leadership_moves_from_the_expected_leader_to_a_healthy_voter() {
     let moving = |from: u64, to: u64| {
