@@ -25,7 +25,7 @@ check: bootstrap ## All checks that need no cluster: format, lints, licences, un
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite check
 
-test: bootstrap ## `make check`, then the suites on a real Kubernetes
+test: bootstrap-testbed ## `make check`, then the suites on a real Kubernetes
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
 
@@ -39,10 +39,13 @@ generate: ## Write all generated YAML anew
 image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar
 
-bench: bootstrap ## Measure the figures of docs/benchmarks.md into bench.json
+bench: bootstrap-testbed ## Measure the figures of docs/benchmarks.md into bench.json
 	@cargo build --package tests --bin testbed
 	@cargo bench --package tests --bench figures
 
-.PHONY: bootstrap
+.PHONY: bootstrap bootstrap-testbed
 bootstrap:
 	@.ci/bootstrap
+
+bootstrap-testbed:
+	@.ci/bootstrap testbed
