@@ -314,3 +314,6 @@ fn hash(value: &impl Hash) -> u64 {
     value.hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! The rules of etcd that decisions rest on, each as etcd itself has it.
+
+use contract::{ClusterId, MemberId};
+
+use super::{Etcd, Flags, Op, Peer, Start};
+
+const LIST: &str = "a=http://a.c.ns.svc:2380,b=http://b.c.ns.svc:2380,c=http://c.c.ns.svc:2380";
+/// Long after every start.
+const LATER: i64 = 60_000;
+
+fn flags<'a>(state: &'a str, initial_cluster: &'a str) -> Flags<'a> {
+    Flags {
+        state,
+        initial_cluster,
+        token: "t",
+    }
+}
+
+fn peer(disk: u32) -> Peer {
+    Peer {
+        disk,
+        since: 0,
+        synced: true,
+    }
+}
+
+fn peers(disks: &[u32]) -> Vec<Peer> {
+    disks.iter().copied().map(peer).collect()
+}
+
+fn ends(start: &Start) -> bool {
+    matches!(start, Start::Exits(_))
+}
+
+/// Members a, b, c on the disks 1, 2, 3, with a leader, all of them started.
+fn three() -> (Etcd, ClusterId) {
+    let mut etcd = Etcd::default();
+    for (disk, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        assert!(!ends(&etcd.start(disk, name, &flags("new", LIST), &[])));
+    }
+    let cluster = etcd.data(1).expect("founded").cluster;
+    let all = peers(&[1, 2, 3]);
+    etcd.elect(cluster, &all).expect("three of three vote");
+    for disk in 1..=3 {
+        let me = id(&etcd, disk);
+        etcd.propose(cluster, &all, Op::Publish(me))
+            .expect("a quorum follows");
+    }
+    (etcd, cluster)
+}
+
+fn id(etcd: &Etcd, disk: u32) -> MemberId {
+    etcd.data(disk).expect("it has data").me
+}
+
+#[test]
+fn a_minority_elects_nobody() {
+    let (mut etcd, cluster) = three();
+    etcd.depose(cluster);
+    assert_eq!(etcd.elect(cluster, &peers(&[1])), None);
+    assert!(etcd.elect(cluster, &peers(&[1, 2])).is_some());
+}
+
+#[test]
+fn only_a_member_with_every_committed_write_is_elected() {
+    let (mut etcd, cluster) = three();
+    etcd.propose(cluster, &peers(&[1, 2]), Op::Write(7))
+        .expect("two of three follow");
+    etcd.depose(cluster);
+    let leader = etcd
+        .elect(cluster, &peers(&[2, 3]))
+        .expect("two of three vote");
+    assert_eq!(leader, id(&etcd, 2));
+    assert!(!etcd.data(3).expect("it has data").holds(7));
+}
+
+#[test]
+fn an_emptied_founder_is_refused_by_peers_that_know_it() {
+    let (mut etcd, _) = three();
+    etcd.disks.insert(1, None);
+    assert!(ends(&etcd.start(
+        1,
+        "a",
+        &flags("new", LIST),
+        &peers(&[2, 3])
+    )));
+}
+
+/// The danger that sealing is there for.
+#[test]
+fn emptied_founders_that_reach_nobody_found_the_same_cluster_anew() {
+    let (mut etcd, cluster) = three();
+    etcd.propose(cluster, &peers(&[1, 2, 3]), Op::Write(7))
+        .expect("all follow");
+    for (disk, name) in [(1, "a"), (2, "b")] {
+        etcd.disks.insert(disk, None);
+        assert!(!ends(&etcd.start(disk, name, &flags("new", LIST), &[])));
+    }
+    assert!(etcd.elect(cluster, &peers(&[1, 2])).is_some());
+    assert!(!etcd.data(1).expect("founded").holds(7));
+}
+
+#[test]
+fn a_sealed_member_starts_on_its_data_and_not_without() {
+    let (mut etcd, _) = three();
+    let sealed = flags("existing", "a=http://a.c.ns.svc:2380");
+    assert!(!ends(&etcd.start(1, "a", &sealed, &peers(&[2, 3]))));
+    etcd.disks.insert(1, None);
+    assert!(ends(&etcd.start(1, "a", &sealed, &peers(&[2, 3]))));
+}
+
+#[test]
+fn a_member_joins_with_the_list_of_today_only() {
+    let (mut etcd, cluster) = three();
+    let all = peers(&[1, 2, 3]);
+    etcd.add_learner(cluster, "http://d.c.ns.svc:2380", &all, LATER)
+        .expect("all are connected");
+    etcd.disks.insert(4, None);
+    assert!(ends(&etcd.start(4, "d", &flags("existing", LIST), &all)));
+    let today = format!("{LIST},d=http://d.c.ns.svc:2380");
+    assert!(ends(&etcd.start(4, "d", &flags("existing", &today), &[])));
+    assert!(!ends(&etcd.start(4, "d", &flags("existing", &today), &all)));
+}
+
+#[test]
+fn one_learner_at_a_time_and_only_when_every_voter_is_connected_for_five_seconds() {
+    let (mut etcd, cluster) = three();
+    let all = peers(&[1, 2, 3]);
+    let url = |name: &str| format!("http://{name}.c.ns.svc:2380");
+    assert!(etcd.add_learner(cluster, &url("d"), &all, 4_000).is_err());
+    assert!(
+        etcd.add_learner(cluster, &url("d"), &peers(&[1, 2]), LATER)
+            .is_err()
+    );
+    assert!(etcd.add_learner(cluster, &url("a"), &all, LATER).is_err());
+    assert!(etcd.add_learner(cluster, &url("d"), &all, LATER).is_ok());
+    assert!(etcd.add_learner(cluster, &url("e"), &all, LATER).is_err());
+}
+
+#[test]
+fn a_learner_that_has_not_caught_up_is_not_promoted() {
+    let (mut etcd, cluster) = three();
+    let all = peers(&[1, 2, 3]);
+    let url = "http://d.c.ns.svc:2380";
+    let learner = etcd
+        .add_learner(cluster, url, &all, LATER)
+        .expect("all are connected");
+    assert!(etcd.promote(cluster, learner, &all).is_err());
+    etcd.disks.insert(4, None);
+    let today = format!("{LIST},d={url}");
+    assert!(!ends(&etcd.start(4, "d", &flags("existing", &today), &all)));
+    let four = peers(&[1, 2, 3, 4]);
+    etcd.replicate(cluster, &four);
+    assert_eq!(etcd.promote(cluster, learner, &four), Ok(()));
+    assert_eq!(
+        etcd.data(1)
+            .expect("it has data")
+            .rows()
+            .iter()
+            .filter(|row| row.learner)
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_removal_that_leaves_too_few_active_voters_is_refused() {
+    let (mut etcd, cluster) = three();
+    let (down, up) = (id(&etcd, 3), id(&etcd, 2));
+    let two = peers(&[1, 2]);
+    assert!(etcd.remove(cluster, up, &two, LATER).is_err());
+    assert_eq!(etcd.remove(cluster, down, &two, LATER), Ok(()));
+    assert!(etcd.is_expelled(3, &peers(&[1, 2, 3])));
+}
