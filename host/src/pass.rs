@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use contract::{Decision, OutcomeKind, PastOutcome, Snapshot};
 use envelope::Refusal;
+use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff::Backoff;
@@ -50,6 +51,8 @@ pub struct Passes {
     pub recorder: Arc<Recorder>,
     /// Counts.
     pub metrics: Metrics,
+    /// Bounds the calls of the module at one time: each holds memory of its own, and there are few processors.
+    pub turns: Semaphore,
     /// What is remembered of each cluster while no pass of it runs.
     pub memories: Memories,
 }
@@ -134,6 +137,7 @@ impl Passes {
 
     /// The module blocks for as long as it thinks, so it is asked where blocking harms nobody.
     async fn ask(&self, snapshot: Vec<u8>) -> (Vec<u8>, Result<Answer, Failure>) {
+        let _turn = self.turns.acquire().await;
         let module = self.module.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let decided = module.decide(&snapshot);

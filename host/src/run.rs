@@ -38,8 +38,10 @@ use crate::telemetry::{self, LogFormat};
 
 /// Threads that wait for answers.
 const WORKERS: usize = 2;
-/// Threads that modules may block at the same time.
-const DECIDERS: usize = 4;
+/// Threads for calls that block: decisions, and looking up the API server's name.
+const BLOCKED: usize = 4;
+/// Decisions made at the same time.
+const DECISIONS: usize = 2;
 /// How long a pass that runs at the time of a stop may take to end its effect in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Until the next pass after one that ended in a bug of the host.
@@ -126,7 +128,7 @@ pub struct RunArgs {
 pub fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(WORKERS)
-        .max_blocking_threads(DECIDERS)
+        .max_blocking_threads(BLOCKED)
         .enable_all()
         .build()
 }
@@ -239,6 +241,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         engine: engine.hash(),
         recorder: Arc::clone(&recorder),
         metrics: metrics.clone(),
+        turns: Semaphore::new(DECISIONS),
         memories: Memories::default(),
     });
     let dispatcher = tokio::spawn(

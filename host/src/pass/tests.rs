@@ -137,6 +137,7 @@ async fn pass(
         engine: engine.hash(),
         recorder: Arc::clone(&recorder),
         metrics,
+        turns: Semaphore::new(1),
         memories: Memories::default(),
     };
     let after = passes.run(&key(), Trigger::Retry).await;
