@@ -2,17 +2,18 @@
 //!
 //! Contains no logic of its own beyond the order of starting and stopping.
 
-use std::net::SocketAddr;
+mod args;
+mod dispatch;
+mod settings;
+
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
-use contract::{Millis, names};
+use contract::Millis;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -20,7 +21,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument as _, error, info, info_span, warn};
+use tracing::{Instrument as _, info, info_span, warn};
+
+pub use args::RunArgs;
 
 use crate::error::Chain;
 use crate::execute::Executor;
@@ -32,9 +35,11 @@ use crate::module::{self, Engine, Module, Source};
 use crate::observe::shelf::Scope;
 use crate::observe::{World, project, resource_kind, watch};
 use crate::pass::{Memories, Passes};
-use crate::queue::{After, Queue, Trigger};
+use crate::queue::{Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
-use crate::telemetry::{self, LogFormat};
+use crate::telemetry;
+use dispatch::dispatch;
+use settings::{in_words, kube_config, random_identity, recordings_directory, scopes};
 
 /// Threads that wait for answers.
 const WORKERS: usize = 2;
@@ -44,82 +49,6 @@ const BLOCKED: usize = 4;
 const DECISIONS: usize = 2;
 /// How long a pass that runs at the time of a stop may take to end its effect in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
-/// Until the next pass after one that ended in a bug of the host.
-const AFTER_PANIC: Duration = Duration::from_secs(30);
-/// How long connecting to the API server may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Runs the operator.
-#[derive(Clone, Debug, Args)]
-pub struct RunArgs {
-    /// Kubeconfig file. Without it: $KUBECONFIG, ~/.kube/config, or the pod's service account.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// Reconciler module. Without it: the one that ships with the operator.
-    #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE")]
-    pub module: Option<PathBuf>,
-
-    /// Namespaces to serve, separated by commas; empty means all. Without it: the operator's own.
-    #[arg(long, value_name = "NAMESPACES", env = "WATCH_NAMESPACE")]
-    pub watch_namespace: Option<String>,
-
-    /// The operator's own namespace, where its lease is. Without it: that of the pod or of the kubeconfig.
-    #[arg(long, value_name = "NAMESPACE", env = "MY_POD_NAMESPACE")]
-    pub namespace: Option<String>,
-
-    /// This instance's name in the lease. Without it: the host name and a random number.
-    #[arg(long, value_name = "NAME", env = "MY_POD_NAME")]
-    pub identity: Option<String>,
-
-    /// Whether to act only while holding the lease. Say false only where no other instance can run.
-    #[arg(long, value_name = "BOOL", env = "BINNACLE_LEADER_ELECT", default_value_t = true, action = clap::ArgAction::Set)]
-    pub leader_elect: bool,
-
-    /// Clusters that are worked on at the same time.
-    #[arg(long, value_name = "N", env = "BINNACLE_CONCURRENCY", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub concurrency: u16,
-
-    /// Address of /healthz, /readyz and /metrics.
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "BINNACLE_LISTEN_ADDR",
-        default_value = "0.0.0.0:8080"
-    )]
-    pub listen_addr: SocketAddr,
-
-    /// Where recordings are kept. Without it: /var/lib/binnacle/recordings in a pod, else $XDG_STATE_HOME/binnacle/recordings.
-    #[arg(long, value_name = "DIR", env = "BINNACLE_RECORDINGS_DIR")]
-    pub recordings_dir: Option<PathBuf>,
-
-    /// Disk that recordings may take; the oldest go first.
-    #[arg(long, value_name = "MIB", env = "BINNACLE_RECORDINGS_MAX_MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..))]
-    pub recordings_max_mib: u64,
-
-    /// Where compiled modules are kept. Only the operator may write there. Without it: $XDG_CACHE_HOME/binnacle/compiled.
-    #[arg(long, value_name = "DIR", env = "BINNACLE_CACHE_DIR")]
-    pub cache_dir: Option<PathBuf>,
-
-    /// Form of the logs.
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        env = "BINNACLE_LOG_FORMAT",
-        value_enum,
-        default_value_t
-    )]
-    pub log_format: LogFormat,
-
-    /// What is logged: a level, or a list such as info,host=debug.
-    #[arg(
-        long,
-        value_name = "FILTER",
-        env = "BINNACLE_LOG",
-        default_value = "info,kube=off"
-    )]
-    pub log: String,
-}
 
 /// The runtime of the operator: few threads, because it waits far more than it computes, and each costs memory.
 ///
@@ -361,67 +290,6 @@ fn start_watches(
     );
 }
 
-/// Starts passes of due clusters, while this instance leads, until `stop`.
-async fn dispatch(
-    passes: Arc<Passes>,
-    queue: Arc<Queue>,
-    leadership: Leadership,
-    concurrency: usize,
-    tasks: TaskTracker,
-    stop: CancellationToken,
-) {
-    let slots = Arc::new(Semaphore::new(concurrency));
-    let mut leads = leadership.subscribe();
-    let working = async {
-        passes.world.settle().await;
-        loop {
-            if leads.wait_for(|leads| *leads).await.is_err() {
-                return;
-            }
-            for key in passes.world.resources.keys() {
-                queue.touch(key, Trigger::Leadership);
-            }
-            let lost = leads.wait_for(|leads| !*leads);
-            let starting = start_passes(&passes, &queue, &slots, &tasks);
-            tokio::select! {
-                _ = lost => warn!("No longer leading; nothing is done until the lease is back"),
-                () = starting => {}
-            }
-        }
-    };
-    stop.run_until_cancelled(working).await;
-}
-
-async fn start_passes(
-    passes: &Arc<Passes>,
-    queue: &Arc<Queue>,
-    slots: &Arc<Semaphore>,
-    tasks: &TaskTracker,
-) {
-    loop {
-        let Ok(slot) = Arc::clone(slots).acquire_owned().await else {
-            return;
-        };
-        let (key, trigger) = queue.next().await;
-        let span = info_span!("pass", cluster = %key, trigger = %trigger);
-        let (passes, queue) = (Arc::clone(passes), Arc::clone(queue));
-        let pass = async move {
-            // A task of its own, so that a panic ends this pass and not the cluster's place in the queue.
-            let running = tokio::spawn({
-                let key = key.clone();
-                async move { passes.run(&key, trigger).await }.in_current_span()
-            });
-            let after = running.await.unwrap_or_else(|panic| {
-                error!(error = %panic, "The pass ended in a panic");
-                After::NotBefore(Instant::now() + AFTER_PANIC)
-            });
-            queue.finish(&key, after);
-            drop(slot);
-        };
-        tasks.spawn(pass.instrument(span));
-    }
-}
-
 /// Ends at a signal, or with the HTTP server, which ends by itself only when it fails.
 async fn until_stopped(
     stop: &CancellationToken,
@@ -437,23 +305,6 @@ async fn until_stopped(
     }
 }
 
-async fn kube_config(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Config> {
-    let mut config = match kubeconfig {
-        Some(path) => {
-            let file = Kubeconfig::read_from(&path)
-                .with_context(|| format!("the kubeconfig {} cannot be read", path.display()))?;
-            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-                .await
-                .with_context(|| format!("the kubeconfig {} cannot be used", path.display()))?
-        }
-        None => kube::Config::infer().await.context(
-            "no cluster: name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod",
-        )?,
-    };
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    Ok(config)
-}
-
 /// Compiling takes memory and time, so it is done in a process of its own wherever its result can be kept.
 async fn load(cache: Option<PathBuf>, bytes: Vec<u8>) -> anyhow::Result<(Engine, Module)> {
     let loading = tokio::task::spawn_blocking(move || {
@@ -467,67 +318,4 @@ async fn load(cache: Option<PathBuf>, bytes: Vec<u8>) -> anyhow::Result<(Engine,
         Ok::<_, module::Error>((engine, module))
     });
     Ok(loading.await.context("loading the module failed")??)
-}
-
-/// One scope per namespace; all of them when the list is empty.
-fn scopes(watch_namespace: Option<&str>, own: &str) -> Vec<Scope> {
-    let listed = watch_namespace.unwrap_or(own);
-    let mut names: Vec<&str> = listed
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    if names.is_empty() {
-        return vec![Scope::All];
-    }
-    names
-        .into_iter()
-        .map(|name| Scope::Namespace(name.to_owned()))
-        .collect()
-}
-
-fn in_words(scopes: &[Scope]) -> String {
-    let words: Vec<String> = scopes.iter().map(ToString::to_string).collect();
-    words.join(", ")
-}
-
-fn recordings_directory() -> PathBuf {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        return PathBuf::from("/var/lib/binnacle/recordings");
-    }
-    absolute("XDG_STATE_HOME")
-        .map(|state| state.join("binnacle/recordings"))
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state/binnacle/recordings")))
-        .unwrap_or_else(|| PathBuf::from("/var/lib/binnacle/recordings"))
-}
-
-fn random_identity() -> String {
-    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| names::FIELD_MANAGER.to_owned());
-    format!("{host}_{:08x}", rand::random::<u32>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn namespace(name: &str) -> Scope {
-        Scope::Namespace(name.to_owned())
-    }
-
-    #[test]
-    fn the_own_namespace_is_served_unless_told_otherwise() {
-        assert_eq!(scopes(None, "home"), [namespace("home")]);
-        assert_eq!(
-            scopes(Some("b, a,b"), "home"),
-            [namespace("a"), namespace("b")]
-        );
-        assert_eq!(scopes(Some(""), "home"), [Scope::All]);
-    }
 }

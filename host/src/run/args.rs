@@ -1,0 +1,80 @@
+//! The flags of `binnacle run`, as given. What absent ones mean, the settings say.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::telemetry::LogFormat;
+
+/// Runs the operator.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Kubeconfig file. Without it: $KUBECONFIG, ~/.kube/config, or the pod's service account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Reconciler module. Without it: the one that ships with the operator.
+    #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE")]
+    pub module: Option<PathBuf>,
+
+    /// Namespaces to serve, separated by commas; empty means all. Without it: the operator's own.
+    #[arg(long, value_name = "NAMESPACES", env = "WATCH_NAMESPACE")]
+    pub watch_namespace: Option<String>,
+
+    /// The operator's own namespace, where its lease is. Without it: that of the pod or of the kubeconfig.
+    #[arg(long, value_name = "NAMESPACE", env = "MY_POD_NAMESPACE")]
+    pub namespace: Option<String>,
+
+    /// This instance's name in the lease. Without it: the host name and a random number.
+    #[arg(long, value_name = "NAME", env = "MY_POD_NAME")]
+    pub identity: Option<String>,
+
+    /// Whether to act only while holding the lease. Say false only where no other instance can run.
+    #[arg(long, value_name = "BOOL", env = "BINNACLE_LEADER_ELECT", default_value_t = true, action = clap::ArgAction::Set)]
+    pub leader_elect: bool,
+
+    /// Clusters that are worked on at the same time.
+    #[arg(long, value_name = "N", env = "BINNACLE_CONCURRENCY", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrency: u16,
+
+    /// Address of /healthz, /readyz and /metrics.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "BINNACLE_LISTEN_ADDR",
+        default_value = "0.0.0.0:8080"
+    )]
+    pub listen_addr: SocketAddr,
+
+    /// Where recordings are kept. Without it: /var/lib/binnacle/recordings in a pod, else $XDG_STATE_HOME/binnacle/recordings.
+    #[arg(long, value_name = "DIR", env = "BINNACLE_RECORDINGS_DIR")]
+    pub recordings_dir: Option<PathBuf>,
+
+    /// Disk that recordings may take; the oldest go first.
+    #[arg(long, value_name = "MIB", env = "BINNACLE_RECORDINGS_MAX_MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..))]
+    pub recordings_max_mib: u64,
+
+    /// Where compiled modules are kept. Only the operator may write there. Without it: $XDG_CACHE_HOME/binnacle/compiled.
+    #[arg(long, value_name = "DIR", env = "BINNACLE_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
+
+    /// Form of the logs.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "BINNACLE_LOG_FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    pub log_format: LogFormat,
+
+    /// What is logged: a level, or a list such as info,host=debug.
+    #[arg(
+        long,
+        value_name = "FILTER",
+        env = "BINNACLE_LOG",
+        default_value = "info,kube=off"
+    )]
+    pub log: String,
+}

@@ -1,0 +1,99 @@
+//! What absent flags mean: the cluster, the namespaces, the folders, this instance's name.
+//!
+//! The only reader of the environment besides the flags themselves.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use contract::names;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::observe::shelf::Scope;
+
+/// How long connecting to the API server may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The cluster to serve.
+pub(super) async fn kube_config(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Config> {
+    let mut config = match kubeconfig {
+        Some(path) => {
+            let file = Kubeconfig::read_from(&path)
+                .with_context(|| format!("the kubeconfig {} cannot be read", path.display()))?;
+            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+                .await
+                .with_context(|| format!("the kubeconfig {} cannot be used", path.display()))?
+        }
+        None => kube::Config::infer().await.context(
+            "no cluster: name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod",
+        )?,
+    };
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    Ok(config)
+}
+
+/// One scope per namespace; all of them when the list is empty.
+pub(super) fn scopes(watch_namespace: Option<&str>, own: &str) -> Vec<Scope> {
+    let listed = watch_namespace.unwrap_or(own);
+    let mut names: Vec<&str> = listed
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return vec![Scope::All];
+    }
+    names
+        .into_iter()
+        .map(|name| Scope::Namespace(name.to_owned()))
+        .collect()
+}
+
+/// The scopes, for people.
+pub(super) fn in_words(scopes: &[Scope]) -> String {
+    let words: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+    words.join(", ")
+}
+
+/// Where recordings are kept unless told otherwise.
+pub(super) fn recordings_directory() -> PathBuf {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        return PathBuf::from("/var/lib/binnacle/recordings");
+    }
+    absolute("XDG_STATE_HOME")
+        .map(|state| state.join("binnacle/recordings"))
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state/binnacle/recordings")))
+        .unwrap_or_else(|| PathBuf::from("/var/lib/binnacle/recordings"))
+}
+
+/// A name that no other instance has.
+pub(super) fn random_identity() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| names::FIELD_MANAGER.to_owned());
+    format!("{host}_{:08x}", rand::random::<u32>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace(name: &str) -> Scope {
+        Scope::Namespace(name.to_owned())
+    }
+
+    #[test]
+    fn the_own_namespace_is_served_unless_told_otherwise() {
+        assert_eq!(scopes(None, "home"), [namespace("home")]);
+        assert_eq!(
+            scopes(Some("b, a,b"), "home"),
+            [namespace("a"), namespace("b")]
+        );
+        assert_eq!(scopes(Some(""), "home"), [Scope::All]);
+    }
+}
