@@ -5,6 +5,7 @@
 
 mod cluster;
 mod etcd;
+mod events;
 mod objects;
 mod process;
 pub mod spec;
@@ -22,8 +23,9 @@ use serde_json::Value;
 use crate::kubectl::Kubectl;
 use crate::testbed::{Namespace, Testbed, wait};
 
-pub use cluster::{Cluster, EventSeen};
+pub use cluster::Cluster;
 pub use etcd::{Etcd, Member};
+pub use events::EventSeen;
 pub use objects::Children;
 pub use process::{Operator, Programs};
 

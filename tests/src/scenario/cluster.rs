@@ -29,17 +29,6 @@ pub struct Cluster {
     name: String,
 }
 
-/// One event of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventSeen {
-    /// `Normal` or `Warning`.
-    pub kind: String,
-    /// Its reason.
-    pub reason: String,
-    /// Its sentence.
-    pub note: String,
-}
-
 impl Cluster {
     pub(crate) fn new(testbed: Testbed, namespace: &str, name: &str) -> Self {
         Self {
@@ -335,40 +324,6 @@ impl Cluster {
     pub async fn becomes_blocked(&self, reason: &str, words: &[&str]) -> Result<Condition> {
         self.awaits_condition("Blocked", ConditionStatus::True, reason, words, PATIENCE)
             .await
-    }
-
-    /// Its events, oldest first.
-    pub async fn events(&self) -> Result<Vec<EventSeen>> {
-        let events: Api<core::Event> = Api::namespaced(self.testbed.client(), &self.namespace);
-        let fields = format!(
-            "involvedObject.kind={KIND},involvedObject.name={}",
-            self.name
-        );
-        let mut list = events
-            .list(&ListParams::default().fields(&fields))
-            .await?
-            .items;
-        list.sort_by_key(|event| event.metadata.creation_timestamp.clone());
-        let seen = list.into_iter().map(|event| EventSeen {
-            kind: event.type_.unwrap_or_default(),
-            reason: event.reason.unwrap_or_default(),
-            note: event.message.unwrap_or_default(),
-        });
-        Ok(seen.collect())
-    }
-
-    /// Waits for an event of this kind and reason whose sentence holds `words`.
-    pub async fn awaits_event(&self, kind: &str, reason: &str, words: &str) -> Result<()> {
-        let what = format!("{}: the {kind} event {reason} with \"{words}\"", self.name);
-        wait::until(what, Duration::from_secs(30), async || {
-            let events = self.events().await?;
-            let is_there = |event: &EventSeen| {
-                event.kind == kind && event.reason == reason && event.note.contains(words)
-            };
-            ensure!(events.iter().any(is_there), "the events are {events:?}");
-            Ok(())
-        })
-        .await
     }
 
     /// The address of the Service for clients; this machine reaches it.
