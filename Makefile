@@ -40,7 +40,6 @@ image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar
 
 bench: bootstrap-testbed ## Measure the figures of docs/benchmarks.md into bench.json
-	@cargo build --package tests --bin testbed
 	@cargo bench --package tests --bench figures
 
 .PHONY: bootstrap bootstrap-testbed
