@@ -2,6 +2,13 @@
 //!
 //! Decides nothing itself. It imports nothing, so a panic is a bare trap whose backtrace is in the host's log.
 
+#[cfg(target_arch = "wasm32")]
+mod memory;
+
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static HEAP: memory::Heap = memory::Heap::new();
+
 wit_bindgen::generate!({ path: "wit", world: "reconciler" });
 
 struct Sealed;

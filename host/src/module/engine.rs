@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use wasmtime::{
-    Cache, CacheConfig, Config, ModuleVersionStrategy, PoolingAllocationConfig, Store,
+    Cache, CacheConfig, Config, Enabled, ModuleVersionStrategy, PoolingAllocationConfig, Store,
     WasmBacktraceDetails,
 };
 
@@ -157,7 +157,9 @@ fn pool() -> PoolingAllocationConfig {
         .max_memories_per_component(1)
         .max_tables_per_component(2)
         .max_memory_size(MEMORY_LIMIT)
-        .linear_memory_keep_resident(KEEP_RESIDENT);
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        // Wipes the pages that were written to, and no others, where the kernel can tell them (from 6.7 on).
+        .pagemap_scan(Enabled::Auto);
     pool
 }
 
