@@ -88,7 +88,8 @@ fn a_recording_without_its_module_names_it() {
         path: "other.wasm".into(),
         bytes: b"other".to_vec(),
     };
-    let refused = replay(engine, &[lines.clone()], Some(&other)).expect_err("a refusal");
+    let refused =
+        replay(engine, std::slice::from_ref(&lines), Some(&other)).expect_err("a refusal");
     assert!(refused.to_string().contains("cannot be used"), "{refused}");
     let named = Source {
         path: "named.wasm".into(),

@@ -39,6 +39,7 @@ mod pod;
 mod preconditions;
 mod quorum;
 mod refusal;
+mod rules;
 
 pub use check::check;
 pub use decision::{MAX_ACTIONS, permit};

@@ -9,7 +9,6 @@ use contract::{ClusterId, Fingerprint, MemberId, ObjectKind};
     Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr, strum::VariantNames,
 )]
 pub enum Refusal {
-    // A whole decision.
     /// The module speaks another schema.
     #[error("the decision is of schema {found}, this host executes schema {expected}")]
     Schema {
@@ -101,7 +100,6 @@ pub enum Refusal {
         to: String,
     },
 
-    // A child, as it would be written.
     /// The name is not one of this cluster's names for that kind.
     #[error("{} {name:?} is not a name of cluster {cluster:?}", kind.name())]
     ForeignName {
@@ -247,7 +245,6 @@ pub enum Refusal {
         url: String,
     },
 
-    // An action against a fresh read.
     /// Another instance of the operator may be at work.
     #[error("this instance does not hold the lease")]
     LeaseLost,
@@ -401,15 +398,4 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
-}
-
-impl Refusal {
-    /// The rule's name: one of [`Refusal::RULES`], fit for a metric's label.
-    #[must_use]
-    pub fn rule(&self) -> &'static str {
-        self.into()
-    }
-
-    /// Names of all rules.
-    pub const RULES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 }

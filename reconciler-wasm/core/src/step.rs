@@ -139,7 +139,7 @@ fn formed(
     step: &mut Step,
 ) {
     say_what_is_not_applied(cluster, living, step);
-    let is_sealed = seal::seal(cluster, situation, cluster_id, living, step);
+    let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
     repair::restore_pods(cluster, situation, living, step);

@@ -30,6 +30,8 @@ pub(crate) struct Member<'a> {
     pub(crate) pod: Option<&'a Pod>,
     pub(crate) volume: Option<&'a Volume>,
     pub(crate) health: Health<'a>,
+    /// It answers as a member of this cluster, so its disk holds data, whether it follows a leader or not.
+    pub(crate) answers: bool,
     pub(crate) disk: Disk,
     pub(crate) record: Option<&'a MemberRecord>,
 }
@@ -204,6 +206,7 @@ impl<'a> Ground<'_, 'a> {
             .iter()
             .find(|record| record.name == name);
         let health = self.health(id, pod);
+        let answers = pod.is_some_and(|pod| self.answers(pod));
         let disk = self.disk(pod, volume, started, record, &health);
         Member {
             name,
@@ -213,6 +216,7 @@ impl<'a> Ground<'_, 'a> {
             pod,
             volume,
             health,
+            answers,
             disk,
             record,
         }
@@ -240,6 +244,14 @@ impl<'a> Ground<'_, 'a> {
                 Health::Unhealthy(not_running(pod))
             }
         }
+    }
+
+    fn answers(&self, pod: &Pod) -> bool {
+        let mut endpoints = self.snapshot.etcd.endpoints.iter();
+        let status = endpoints
+            .find(|endpoint| endpoint.pod_uid == pod.uid)
+            .and_then(|endpoint| endpoint.status.seen());
+        status.is_some_and(|status| Some(status.cluster_id) == self.cluster_id)
     }
 
     fn answered(&self, id: Option<MemberId>, status: &'a EndpointStatus) -> Health<'a> {

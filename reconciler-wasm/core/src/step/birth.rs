@@ -63,10 +63,7 @@ fn begin(
     step.find(
         FindingKind::Doing,
         Reason::Forming,
-        format!(
-            "Starting {size} members together: {}.",
-            birth.members.join(", ")
-        ),
+        format!("Starting {}: {}.", together(size), birth.members.join(", ")),
     );
     step.actions.push(pre::event_of(
         &snapshot.resource,
@@ -84,6 +81,14 @@ fn begin(
     furnish::hold_back_failing(situation, step);
     step.look_again(SOON, Reason::Forming);
     step.birth = Some(birth);
+}
+
+fn together(size: usize) -> String {
+    if size == 1 {
+        "1 member".to_owned()
+    } else {
+        format!("{size} members together")
+    }
 }
 
 fn start(
@@ -274,7 +279,7 @@ fn record(
         ),
     ));
     step.cluster_id = Some(list.cluster_id);
-    let is_sealed = seal::seal(cluster, situation, list.cluster_id, living, step);
+    let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
     step.look_again(SOON, Reason::Formed);
     true

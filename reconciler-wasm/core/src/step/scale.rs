@@ -50,7 +50,8 @@ fn grow(
     step: &mut Step,
 ) {
     let voters = living.voters().count();
-    if settled(situation, living) < voters {
+    // etcd counts the new member as one that is not connected.
+    if settled(situation, living) < quorum(voters + 1) {
         settle(situation, living, Reason::ScalingUp, step);
         return;
     }

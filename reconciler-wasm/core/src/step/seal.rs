@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{ClusterId, Effect, Pod, names};
+use contract::{Effect, Pod, names};
 
 use super::Step;
 use crate::assess::{Living, Situation};
@@ -16,12 +16,11 @@ use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Seals every healthy member that is not sealed. Says whether a majority of the voters is sealed then: the others can
+/// Seals every member that answers and is not sealed; without a quorum too, because then it matters most. Says whether a majority of the voters is sealed then: the others can
 /// never found a cluster of their own.
 pub(super) fn seal(
     cluster: &Cluster,
     situation: &Situation<'_>,
-    cluster_id: ClusterId,
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
@@ -30,7 +29,7 @@ pub(super) fn seal(
     for member in &living.members {
         let Some(pod) = member.pod else { continue };
         if let Some(start) = unsealed(cluster, member.name, pod) {
-            if !member.is_healthy() {
+            if !member.answers {
                 continue;
             }
             let annotations = BTreeMap::from([
@@ -47,9 +46,8 @@ pub(super) fn seal(
                 name: pod.name.clone(),
                 annotations,
             };
-            let mut action = pre::action(resource, effect).present(&pod.uid);
-            action.pre.cluster_id = Some(cluster_id);
-            step.actions.push(action);
+            step.actions
+                .push(pre::action(resource, effect).present(&pod.uid));
         }
         sealed_voters += usize::from(!member.learner);
     }
