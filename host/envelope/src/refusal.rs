@@ -1,6 +1,4 @@
-//! Why the envelope refuses, in words and in one list of rules.
-//!
-//! Metrics and conditions take the rule's name from here; the words are for people.
+//! Why the envelope refuses, in words for people. What the refusals are called in metrics is said elsewhere.
 
 use contract::{ClusterId, Fingerprint, MemberId, ObjectKind};
 
