@@ -6,7 +6,7 @@ use contract::Description;
 use serde::Serialize;
 
 use crate::error::Chain;
-use crate::module::{Anatomy, Engine, Error, Module, Source, digest};
+use crate::module::{Anatomy, Engine, Error, Module, Source, cache_directory, digest};
 use crate::output::{self, Format};
 
 /// Arguments of `binnacle module inspect`.
@@ -47,7 +47,8 @@ pub fn inspect(args: &InspectArgs) -> anyhow::Result<bool> {
         imports,
         exports,
     } = Anatomy::of(&bytes)?;
-    let loaded = Engine::new(None).and_then(|engine| Module::load(&engine, &bytes));
+    let loaded = Engine::new(cache_directory(None).as_deref())
+        .and_then(|engine| Module::load(&engine, &bytes));
     let (description, refused) = match loaded {
         Ok(module) => (Some(module.description().clone()), None),
         Err(error) => (None, Some(words(&error))),

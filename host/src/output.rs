@@ -22,8 +22,7 @@ pub enum Format {
 /// When standard output cannot be written to.
 pub fn print(text: impl fmt::Display) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    write!(out, "{text}")?;
-    out.flush()
+    heard(write!(out, "{text}").and_then(|()| out.flush()))
 }
 
 /// Prints one JSON document.
@@ -32,8 +31,16 @@ pub fn print(text: impl fmt::Display) -> io::Result<()> {
 /// When standard output cannot be written to.
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)
+    let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    heard(written.and_then(|()| writeln!(out)))
+}
+
+/// Whoever closes the pipe, as `head` does, has heard enough.
+fn heard(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Says something beside the answer, on standard error.

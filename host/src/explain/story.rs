@@ -126,18 +126,23 @@ fn section(story: &mut String, title: &str, paragraphs: Vec<String>) {
     }
 }
 
-/// With a capital and a full stop.
+/// With a capital and a full stop. What begins with a name, such as `spec.size`, keeps it as it is.
 fn sentence(words: &str) -> String {
     let words = words.trim();
+    let first_word = words.split(' ').next().unwrap_or_default();
+    let is_name = first_word.contains(|letter: char| !letter.is_alphabetic());
     let mut letters = words.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_uppercase().to_string())
-        .unwrap_or_default();
+    let first = letters.next().map(|letter| {
+        if is_name {
+            letter.to_string()
+        } else {
+            letter.to_uppercase().to_string()
+        }
+    });
     let end = if words.ends_with(['.', '!', '?']) {
         ""
     } else {
         "."
     };
-    format!("{first}{}{end}", letters.as_str())
+    format!("{}{}{end}", first.unwrap_or_default(), letters.as_str())
 }
