@@ -50,8 +50,8 @@ fn grow(
     step: &mut Step,
 ) {
     let voters = living.voters().count();
-    // etcd counts the new member as one that is not connected.
-    if settled(situation, living) < quorum(voters + 1) {
+    // etcd counts the new member as one that is not connected, and lets a sole member grow at any time.
+    if voters > 1 && settled(situation, living) < quorum(voters + 1) {
         settle(situation, living, Reason::ScalingUp, step);
         return;
     }

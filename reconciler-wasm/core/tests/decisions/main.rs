@@ -211,6 +211,13 @@ fn the_member_list_is_left_alone_until_voters_have_been_connected_for_five_secon
     );
 }
 
+/// Found by the simulator: a majority of two was waited for, of which there was one.
+#[test]
+fn a_sole_member_may_grow() {
+    let effects = effects(&healthy(1).wanting(2).decide());
+    assert!(effects[1].starts_with("AddLearner"), "{effects:?}");
+}
+
 #[test]
 fn another_version_on_a_living_cluster_is_said_and_not_mixed_in() {
     let decision = healthy(3)
