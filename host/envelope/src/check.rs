@@ -7,6 +7,7 @@
 mod disk;
 mod membership;
 mod precondition;
+mod restart;
 
 use contract::{Action, Child, Effect, ObjectKind};
 
@@ -16,6 +17,7 @@ use crate::{Reads, Refusal};
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
+use restart::check_restart;
 
 /// Says whether the action may be carried out now.
 ///
@@ -62,6 +64,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
+        Effect::SetImage { name, .. } => check_restart(name, pre, resource, object, &fresh.etcd),
         Effect::Delete {
             kind: ObjectKind::Pod,
             name,

@@ -20,6 +20,7 @@
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
+//! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; nothing, which is good only for a pod that has ended and keeps its disk |
 //! | Delete another child | `object` (present) |
@@ -35,6 +36,7 @@ mod check;
 mod child;
 mod decision;
 mod fresh;
+mod image;
 mod pod;
 mod preconditions;
 mod quorum;

@@ -4,6 +4,8 @@
 
 use contract::{ClusterId, MemberId, Reason};
 
+use crate::release::Release;
+
 /// Something that a promise is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -60,6 +62,8 @@ pub enum Deed {
     Removed(MemberId),
     /// `MoveLeader`.
     Moved(MemberId),
+    /// A member's container was given another image.
+    Restarted(String),
     /// A pod was deleted.
     DeletedPod(String),
     /// A claim was deleted.
@@ -75,6 +79,12 @@ pub struct Truth {
     pub size: i64,
     /// `spec.paused`.
     pub paused: bool,
+    /// `spec.version`.
+    pub asked: Option<Release>,
+    /// `spec.upgrade.throughMinors`.
+    pub through: bool,
+    /// The minor version that the cluster as a whole has taken on.
+    pub minor: Option<u64>,
     /// `status.clusterId`.
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.
@@ -108,6 +118,10 @@ pub struct MemberTruth {
     pub healthy: bool,
     /// Its data is on a disk that its pod can have.
     pub intact: bool,
+    /// What it runs.
+    pub release: Option<Release>,
+    /// It runs, and is about to be restarted with another image.
+    pub swaps: bool,
 }
 
 /// How a history ended.

@@ -42,6 +42,9 @@ impl World {
             // The operator looks these up in the plan.
             Fault::StaleCache | Fault::Restart | Fault::Echo => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
+            Fault::Version(release) => {
+                self.edit(|spec| spec["version"] = release.to_string().into());
+            }
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
         }
         self.settle();
@@ -65,6 +68,7 @@ impl World {
             | Fault::StaleCache
             | Fault::Restart
             | Fault::Echo
+            | Fault::Version(_)
             | Fault::Resize(_) => {}
         }
         self.changed = true;

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::release::Release;
+
 /// One history to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -12,6 +14,10 @@ pub struct Plan {
     pub seed: u64,
     /// `spec.size` at first.
     pub size: i64,
+    /// `spec.version` at first, where the history is about versions.
+    pub version: Option<Release>,
+    /// `spec.upgrade.throughMinors`, where it is.
+    pub through: bool,
     /// Members have volume claims.
     pub claims: bool,
     /// Volumes are on one node each.
@@ -66,6 +72,8 @@ pub enum Fault {
     Echo,
     /// `spec.size` is edited.
     Resize(i64),
+    /// `spec.version` is edited.
+    Version(Release),
     /// `spec.paused` is true for a while.
     Pause,
 }
@@ -96,13 +104,20 @@ impl Plan {
         let size = [1, 3, 3, 3, 3, 5][rng.usize(0..6)];
         let claims = rng.u8(0..4) > 0;
         let local = rng.bool();
-        let faults = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
+        let mut faults: Vec<Planned> = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        let is_about_versions = seed % 4 == 3;
+        let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
+        if is_about_versions {
+            faults.extend(edits(&mut rng));
+        }
         Self {
             seed,
             size,
+            version,
+            through: rng.bool(),
             claims,
             local,
             faults,
@@ -149,6 +164,39 @@ impl Plan {
     }
 }
 
+/// What people ask for: with old patches, which cannot be left at once.
+const RELEASES: [Release; 6] = [
+    Release::new(4, 34),
+    Release::new(5, 20),
+    Release::new(5, 35),
+    Release::new(6, 10),
+    Release::new(6, 16),
+    Release::new(7, 3),
+];
+
+/// Edits of the version, to and fro; the last one asks for a release that exists.
+fn edits(rng: &mut fastrand::Rng) -> Vec<Planned> {
+    let count = rng.usize(1..4);
+    let mut at = 0;
+    (1..=count)
+        .map(|edit| {
+            at += [500, 4_000, 20_000, 60_000][rng.usize(0..4)] + rng.i64(0..8_000);
+            let chosen = RELEASES[rng.usize(0..RELEASES.len())];
+            let typed = Release::new(chosen.minor, 99);
+            let release = if edit < count && rng.u8(0..3) == 0 {
+                typed
+            } else {
+                chosen
+            };
+            Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Version(release),
+            }
+        })
+        .collect()
+}
+
 fn planned(rng: &mut fastrand::Rng) -> Planned {
     let which = rng.u32(0..8);
     let fault = match rng.u8(0..32) {
@@ -184,6 +232,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
+        | Fault::Version(_)
         | Fault::Resize(_) => 0,
     };
     // Half of them early, when the cluster is being born.
@@ -210,6 +259,8 @@ impl fmt::Display for Plan {
         let Self {
             seed,
             size,
+            version,
+            through,
             claims,
             local,
             faults,
@@ -221,6 +272,14 @@ impl fmt::Display for Plan {
             (true, true) => "volumes that belong to a node",
         };
         writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        if let Some(version) = version {
+            let way = if *through {
+                "through all minor versions"
+            } else {
+                "one minor version at a time"
+            };
+            writeln!(f, "  of etcd {version}, {way}")?;
+        }
         let mut faults = faults.clone();
         faults.sort_by_key(|planned| planned.at);
         for Planned { at, lasts, fault } in faults {
@@ -257,6 +316,7 @@ impl fmt::Display for Fault {
             Self::Restart => write!(f, "the operator is started again"),
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
+            Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
         }
     }

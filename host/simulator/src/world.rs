@@ -11,6 +11,7 @@ use crate::etcd::{Etcd, Op, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::Plan;
+use crate::release::{self, Release};
 use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
@@ -53,6 +54,10 @@ impl World {
         if plan.claims {
             let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
             spec["pod"] = json!({"persistentVolumeClaimSpec": claim});
+        }
+        if let Some(version) = plan.version {
+            spec["version"] = version.to_string().into();
+            spec["upgrade"] = json!({"throughMinors": plan.through});
         }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
@@ -130,6 +135,7 @@ impl World {
         match timer {
             Timer::Schedule(pod) => self.schedule(pod),
             Timer::Pull(pod) => self.pull(pod),
+            Timer::NewImage(pod) => self.new_image(pod),
             Timer::Start(pod) => self.start(pod),
             Timer::Serve(pod, run) => self.serve(pod, run),
             Timer::Sync(pod, run) => self.sync(pod, run),
@@ -201,6 +207,9 @@ impl World {
                 .get("paused")
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
+            asked: asked(spec),
+            through: self.plan.through && self.plan.version.is_some(),
+            minor: confirmed.and_then(|data| data.minor()),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
@@ -215,6 +224,8 @@ impl World {
                             })
                         });
                     let intact = self.is_intact(&name, row.id);
+                    let pod = self.kube.pods.get(&name);
+                    let process = pod.and_then(|pod| pod.process);
                     MemberTruth {
                         id: row.id,
                         name,
@@ -222,6 +233,8 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        release: process.map(|process| process.release),
+                        swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
                     }
                 })
                 .collect(),
@@ -259,6 +272,14 @@ impl World {
         };
         disk.and_then(|disk| self.etcd.data(disk))
             .is_some_and(|data| data.me == id)
+    }
+}
+
+/// `spec.version`, or what its absence means.
+fn asked(spec: &serde_json::Value) -> Option<Release> {
+    match spec.get("version").and_then(serde_json::Value::as_str) {
+        None => Some(release::DEFAULT),
+        Some(version) => Release::read(version),
     }
 }
 

@@ -55,6 +55,11 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
             format!("Note on the pod {name}: {}", keys.join(", "))
         }
+        Effect::SetImage {
+            name,
+            image,
+            annotations: _,
+        } => format!("Restart the container of the pod {name} with the image {image}"),
         Effect::Delete {
             kind,
             name,

@@ -18,7 +18,8 @@ mod status;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
-    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy, VERSION,
+    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy,
+    UpgradePolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;

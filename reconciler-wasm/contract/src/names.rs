@@ -20,6 +20,9 @@ pub const VERSION_ANNOTATION: &str = "etcd.version";
 pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
 /// Annotation of a pod: `--initial-cluster-state` of its next start.
 pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
+/// the image in force is the one that runs.
+pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
 /// Name of the container that runs etcd.
 pub const ETCD_CONTAINER: &str = "etcd";
 /// Name of the data volume of a pod.

@@ -139,8 +139,16 @@ reasons! {
     UnreadableStatus,
     /// The asked version is not one this operator runs.
     UnsupportedVersion,
-    /// The asked version or repository differs from the running one, and changing it on a living cluster is not done.
-    VersionNotApplied,
+    /// Members are moved to the asked version or repository, one at a time.
+    Upgrading,
+    /// A restarted member receives what it missed before the next one is restarted.
+    CatchingUp,
+    /// Members are to be moved to another version or repository, and something must pass first.
+    UpgradeHeld,
+    /// etcd does not allow the way from the running version to the asked one, or not in one step.
+    UpgradePath,
+    /// A member does not run with the image it was given. The others stay as they are.
+    UpgradeStuck,
     /// The spec asks for something that this operator accepts and does not use.
     AcceptedNotUsed,
     /// An even number of members tolerates no more failures than one member less.

@@ -76,6 +76,7 @@ fn decide(step: Step) -> Decision {
         findings,
         birth: _,
         recreated: _,
+        moved: _,
         cluster_id: _,
     } = step;
     debug_assert!(

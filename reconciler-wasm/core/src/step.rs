@@ -11,6 +11,7 @@ mod leave;
 mod repair;
 mod scale;
 mod seal;
+pub(crate) mod upgrade;
 
 use contract::{
     Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
@@ -39,6 +40,8 @@ pub(crate) struct Step {
     pub(crate) birth: Option<Birth>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
+    /// The member whose image is changed, and the image.
+    pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
 }
@@ -138,37 +141,27 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    say_what_is_not_applied(cluster, living, step);
+    upgrade::say(cluster, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
+        upgrade::rescue(cluster, situation, living, step);
         say_quorum_lost(situation, cluster_id, living, step);
         return;
     };
     depart::finish(situation, living, step);
-    // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = repair::replace(situation, membership, living, step)
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || scale::scale(cluster, situation, membership, living, step);
-    furnish::hold_back_failing(situation, step);
-}
-
-fn say_what_is_not_applied(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
-    let running = crate::build::running_image(living);
-    if let Some(running) = running.filter(|running| *running != cluster.image) {
-        step.find(
-            FindingKind::Note,
-            Reason::VersionNotApplied,
-            format!(
-                "Members run {running} and the spec asks for {}. This version of the operator does not change the \
-                 image of a living cluster; new members get {running} too. Set spec.version and spec.repository back.",
-                cluster.image
-            ),
-        );
+    if !is_taken {
+        upgrade::roll(cluster, situation, membership, living, step);
     }
+    furnish::hold_back_failing(situation, step);
 }
 
 fn say_quorum_lost(

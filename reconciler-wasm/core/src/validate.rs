@@ -36,6 +36,9 @@ pub(crate) struct Cluster {
     pub(crate) size: Option<usize>,
     pub(crate) version: Version,
     pub(crate) image: String,
+    repository: String,
+    /// `spec.upgrade.throughMinors`.
+    pub(crate) through_minors: bool,
     pub(crate) paused: bool,
     pub(crate) pod: PodPolicy,
     /// What a person should know of this spec, although it can be followed.
@@ -46,6 +49,11 @@ impl Cluster {
     /// Whether members keep their data on volume claims.
     pub(crate) const fn has_volumes(&self) -> bool {
         self.pod.persistent_volume_claim_spec.is_some()
+    }
+
+    /// The image of another version, from the same repository.
+    pub(crate) fn image_of(&self, version: &Version) -> String {
+        format!("{}:v{version}", self.repository)
     }
 
     /// Where peers reach a member.
@@ -88,7 +96,9 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         namespace: resource.namespace.clone(),
         size,
         image: format!("{repository}:v{version}"),
+        repository: repository.to_owned(),
         version,
+        through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
         pod,
         findings,

@@ -81,11 +81,19 @@ fn entry(name: &str, url: &str) -> String {
     format!("{name}={url}")
 }
 
-/// The image members run, as the first of them by name has it.
+/// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
+/// versions is still at the older one and takes no member of a version before it.
 pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
-    living
+    let oldest = living
         .voters()
-        .find_map(|member| member.pod)
+        .filter_map(|member| {
+            let version = semver::Version::parse(&member.status()?.version).ok()?;
+            Some((version, member.pod?))
+        })
+        .min_by(|(version, _), (other, _)| version.cmp(other))
+        .map(|(_, pod)| pod);
+    oldest
+        .or_else(|| living.voters().find_map(|member| member.pod))
         .map(|pod| pod.image.as_str())
         .filter(|image| !image.is_empty())
 }

@@ -9,12 +9,14 @@ use crate::assess::{Health, Living, Situation, Stage};
 use crate::clock;
 use crate::quorum::quorum;
 use crate::step::Step;
+use crate::step::upgrade::{self, Plan};
 use crate::validate::Cluster;
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
+const UPGRADING: &str = "Upgrading";
 const BLOCKED: &str = "Blocked";
 
 /// One condition before its times are known.
@@ -68,6 +70,7 @@ pub(super) fn render(
         progressing(step),
         degraded(situation, living),
         scaling(cluster, situation, living),
+        upgrading(cluster, situation, living),
         blocked(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
@@ -239,6 +242,27 @@ fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<
         std::cmp::Ordering::Greater => {
             claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
         }
+    }
+}
+
+fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+    let formed = living.filter(|_| matches!(situation.stage, Stage::Formed { .. }));
+    match formed.map(|living| upgrade::plan(cluster, living)) {
+        Some(Plan::Move(_)) => claim(
+            UPGRADING,
+            ConditionStatus::True,
+            Reason::Upgrading,
+            format!("upgrading to {}", cluster.version),
+        ),
+        Some(Plan::Blocked(why)) => {
+            claim(UPGRADING, ConditionStatus::False, Reason::UpgradePath, why)
+        }
+        Some(Plan::Settled) | None => claim(
+            UPGRADING,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "Members run the asked version.".to_owned(),
+        ),
     }
 }
 

@@ -16,7 +16,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, seal};
+use super::{LATER, SOON, Step, furnish, seal, upgrade};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -33,6 +33,17 @@ const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
 /// Plans the first members and starts them.
 pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     let Some(size) = cluster.size else { return };
+    if upgrade::is_inconsistent(&cluster.version) {
+        step.find(
+            FindingKind::Invalid,
+            Reason::UnsupportedVersion,
+            format!(
+                "spec.version {} can lose data when a member crashes; no member is started. Use 3.5.3 or newer.",
+                cluster.version
+            ),
+        );
+        return;
+    }
     if furnish::is_obstructed(cluster, situation, step) {
         return;
     }
