@@ -12,6 +12,7 @@ mod recordings;
 mod restarts;
 mod scale;
 mod surroundings;
+mod upgrade;
 mod writer;
 
 use std::path::Path;
@@ -78,6 +79,22 @@ async fn prepare() -> Result<Suite> {
 /// Those that disturb nobody, the long ones first.
 fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
+        scenarios.trial(
+            "upgrade::four_minor_versions_are_walked_under_writes_and_none_fails",
+            upgrade::walked,
+        ),
+        scenarios.trial(
+            "upgrade::a_patch_and_a_repository_roll_one_member_at_a_time",
+            upgrade::patch_and_repository,
+        ),
+        scenarios.trial(
+            "upgrade::an_image_that_does_not_exist_stops_it_and_setting_it_back_returns",
+            upgrade::stuck,
+        ),
+        scenarios.trial(
+            "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",
+            upgrade::alone,
+        ),
         scenarios.trial(
             "members::a_member_left_frozen_is_restarted_and_keeps_its_id",
             members::frozen_for_good,

@@ -3,7 +3,7 @@
 //! Judges facts of the simulated world. Shares no code with the reconciler or the envelope, and counts votes anew.
 
 use contract::Reason;
-use simulator::{Deed, End, Fact, History, MemberTruth, Truth};
+use simulator::{Deed, End, Fact, History, MemberTruth, Release, Truth};
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     if truth.paused {
         return true;
     }
+    if is_stuck(truth) {
+        return true;
+    }
     let Ok(size) = usize::try_from(truth.size) else {
         return false;
     };
@@ -45,10 +48,55 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
             .members
             .iter()
             .all(|member| member.healthy && !member.learner)
+        && (!is_reachable(truth) || runs_what_is_asked(truth))
         && truth.pods == names
         && has_claims
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+fn runs_what_is_asked(truth: &Truth) -> bool {
+    let runs = |member: &MemberTruth| truth.asked.is_some() && member.release == truth.asked;
+    truth.members.iter().all(runs)
+}
+
+/// Whether a member was left with an image that does not exist, and then something impossible was asked for: that is
+/// for a person to correct.
+fn is_stuck(truth: &Truth) -> bool {
+    let down = truth
+        .members
+        .iter()
+        .filter(|member| member.release.is_none());
+    let is_one = down.count() == 1;
+    is_one && !is_reachable(truth)
+}
+
+/// Whether etcd's rules lead from what the members run to the asked release, and the spec allows so long a way.
+fn is_reachable(truth: &Truth) -> bool {
+    let (Some(asked), Some(minor)) = (truth.asked, truth.minor) else {
+        return true;
+    };
+    if asked.minor < minor {
+        return false;
+    }
+    let Some(lowest) = truth
+        .members
+        .iter()
+        .filter_map(|member| member.release)
+        .min()
+    else {
+        return true;
+    };
+    let leaves = |lowest: Release| match lowest.minor {
+        5 => lowest.patch >= 26,
+        6 => lowest.patch >= 11,
+        _ => true,
+    };
+    match asked.minor.saturating_sub(lowest.minor) {
+        0 => true,
+        1 => truth.through || leaves(lowest),
+        _ => truth.through,
+    }
 }
 
 /// Whether so many voters lost their data that no quorum can ever come back.
@@ -151,6 +199,22 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             violation("the leader is moved before it leaves", at, format!("{id}"))
         }
         Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
+        Deed::Restarted(name) => one_at_a_time(at, before, name).or_else(|| {
+            listed(name).filter(|member| member.healthy && !member.learner)?;
+            let voters = before.members.iter().filter(|member| !member.learner);
+            let healthy = |member: &&MemberTruth| member.healthy && member.name != *name;
+            let left = voters.clone().filter(healthy).count();
+            // One or two voters have no quorum to spare.
+            let needed = majority(voters.clone().count()).min(voters.count() - 1);
+            let words =
+                format!("{name} was restarted, {left} healthy voters were left of {needed}");
+            (left < needed).then_some(())?;
+            violation(
+                "no deed leaves fewer healthy voters than a quorum",
+                at,
+                words,
+            )
+        }),
         Deed::DeletedPod(name) => {
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
@@ -168,6 +232,15 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         }
         Deed::StartedNew(_) | Deed::Moved(_) | Deed::DeletedClaim(_) | Deed::Wrote(_) => None,
     }
+}
+
+fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
+    let other = before
+        .members
+        .iter()
+        .find(|member| member.swaps && member.name != name)?;
+    let words = format!("{name} was restarted while {} is about to be", other.name);
+    violation("members are restarted one at a time", at, words)
 }
 
 /// The members after a deed; `change` says whether one stays.
@@ -249,7 +322,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 *at,
                 format!("{deed:?}, {before:?}"),
             ),
-            Deed::StartedNew(_) | Deed::Moved(_) | Deed::Wrote(_) => None,
+            Deed::StartedNew(_) | Deed::Restarted(_) | Deed::Moved(_) | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
     })

@@ -87,6 +87,7 @@ pub(crate) fn judge_new_image(
 /// The container still runs with the image before the one that its pod has.
 fn is_about_to_restart(pod: &Pod) -> bool {
     pod.running
+        && pod.deleted.is_none()
         && pod.annotations.get(names::RESTARTS_ANNOTATION) == Some(&pod.restarts.to_string())
 }
 
@@ -114,7 +115,10 @@ fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec)
         let (_, tag) = pod.image.rsplit_once(":v")?;
         Version::parse(tag).ok()
     });
-    let mut known = answered.chain(of_images);
+    let remembered = records(snapshot)
+        .filter_map(|record| record.get("version").and_then(Value::as_str))
+        .filter_map(|version| Version::parse(version).ok());
+    let mut known = answered.chain(of_images).chain(remembered);
     is_long
         && known.any(|running| {
             (running < *version && *version < asked) || (asked < *version && *version < running)
@@ -142,14 +146,16 @@ fn foreign(image: &str, spec: &EtcdClusterSpec) -> Refusal {
 fn is_in_use(image: &str, snapshot: &Snapshot) -> bool {
     let resource = &snapshot.resource;
     let birth = ResourceHead::of(resource).birth;
-    let records = resource
-        .status
-        .get("memberRecords")
-        .and_then(Value::as_array);
-    let mut remembered = records.into_iter().flatten();
+    let mut remembered = records(snapshot);
     birth.is_some_and(|birth| birth.image == image)
         || own_pods(snapshot).any(|pod| pod.image == image)
         || remembered.any(|record| record.get("image").and_then(Value::as_str) == Some(image))
+}
+
+/// What the status remembers of the members, as it is stored.
+fn records(snapshot: &Snapshot) -> impl Iterator<Item = &Value> {
+    let records = snapshot.resource.status.get("memberRecords");
+    records.and_then(Value::as_array).into_iter().flatten()
 }
 
 fn own_pods(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {

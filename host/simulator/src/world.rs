@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, MemberId, Millis, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Etcd, Op, Row};
+use crate::etcd::{Data, Etcd, Op, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::Plan;
@@ -209,7 +209,14 @@ impl World {
                 .unwrap_or_default(),
             asked: asked(spec),
             through: self.plan.through && self.plan.version.is_some(),
-            minor: confirmed.and_then(|data| data.minor()),
+            minor: self
+                .etcd
+                .disks
+                .values()
+                .flatten()
+                .filter(|data| Some(data.cluster) == cluster)
+                .filter_map(Data::minor)
+                .max(),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),

@@ -17,7 +17,7 @@ mod plan;
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, Effect, FindingKind, Membership, Millis, Observed, Reason, Snapshot, names,
+    Action, Effect, FindingKind, Membership, Millis, Observed, Pod, Reason, Snapshot, names,
 };
 
 use super::{LATER, SOON, Step};
@@ -27,8 +27,8 @@ use crate::quorum::quorum;
 use crate::validate::Cluster;
 
 pub(crate) use path::is_inconsistent;
-use plan::is_restart_pending;
 pub(crate) use plan::{Plan, Stage, is_on_its_way, plan, version_of_image};
+use plan::{is_restart_due, is_restart_pending};
 
 /// How far a member's log may be behind the leader's: both were asked at slightly different times, and clients write.
 const LAG: u64 = 1_000;
@@ -62,35 +62,35 @@ pub(super) fn rescue(
     let Plan::Move(stage) = plan(cluster, living) else {
         return false;
     };
-    let outdated = |member: &&Member<'_>| {
-        !member.is_healthy()
-            && member.disk == Disk::Kept
-            && member.pod.is_some_and(|pod| {
-                pod.image != stage.image && pod.deleted.is_none() && pod.unschedulable.is_none()
-            })
-    };
-    let Some(member) = living.voters().find(outdated) else {
-        return false;
-    };
     let now = situation.snapshot.now;
     let is_too_early = living
         .voters()
         .any(|other| other.is_healthy() && other.up_for(now) < AGREEMENT);
-    if stage.is_next_minor && is_too_early {
+    // One that has the image and does not answer with it may have been given one that does not run.
+    let is_proving = |member: &Member<'_>| {
+        !member.answers
+            && is_on_its_way(member)
+            && member.pod.is_some_and(|pod| pod.image == stage.image)
+    };
+    if (stage.is_next_minor && is_too_early)
+        || is_restart_due(living)
+        || living.voters().any(is_proving)
+    {
         return false;
     }
-    let Some(pod) = member.pod else { return false };
-    let action = match living.membership {
-        // A container that does not run has no vote to lose. Without a quorum, only what was begun is finished or undone.
-        _ if !pod.running && (living.votes().has_quorum() || is_begun(living, member, &stage)) => {
-            set_image(situation, member, &stage)
-        }
-        Some(membership) if others_are_healthy(living, member) => {
-            on_quorum(set_image(situation, member, &stage), membership, member)
-        }
-        Some(_) | None => None,
+    let rescued = living
+        .voters()
+        .filter(|member| !member.is_healthy() && member.disk == Disk::Kept)
+        .find_map(|member| {
+            let pod = member.pod.filter(|pod| {
+                pod.image != stage.image && pod.deleted.is_none() && pod.unschedulable.is_none()
+            })?;
+            let action = rescue_of(situation, living, member, pod, &stage)?;
+            Some((member, pod, action))
+        });
+    let Some((member, pod, action)) = rescued else {
+        return false;
     };
-    let Some(action) = action else { return false };
     step.actions.push(action);
     step.find_of(
         FindingKind::Doing,
@@ -107,6 +107,25 @@ pub(super) fn rescue(
     step.moved = Some((member.name.to_owned(), stage.image));
     step.look_again(SOON, Reason::Upgrading);
     true
+}
+
+/// The change of a member's image that costs no vote, or that the others can bear.
+fn rescue_of(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    pod: &Pod,
+    stage: &Stage,
+) -> Option<Action> {
+    let action = set_image(situation, member, stage)?;
+    // A container that does not run has no vote to lose. Without a quorum, only what was begun is finished or undone.
+    if !pod.running && (living.votes().has_quorum() || is_begun(living, member, stage)) {
+        return Some(action);
+    }
+    let membership = living
+        .membership
+        .filter(|_| others_are_healthy(living, member))?;
+    on_quorum(action, membership, member)
 }
 
 /// Whether the member was being moved already, or stays within what it ran. A sole voter has nobody to wait for.
@@ -148,6 +167,9 @@ pub(super) fn roll(
         step.look_again(after, reason);
         return;
     }
+    if is_restart_due(living) {
+        return;
+    }
     let leads = living.leader();
     let outdated = |member: &&Member<'_>| member.pod.is_some_and(|pod| pod.image != stage.image);
     let follower = living
@@ -161,7 +183,7 @@ pub(super) fn roll(
         return;
     }
     let Some(action) = set_image(situation, member, &stage)
-        .and_then(|action| on_quorum(Some(action), membership, member))
+        .and_then(|action| on_quorum(action, membership, member))
     else {
         return;
     };
@@ -199,7 +221,7 @@ fn why_wait<'a>(
     };
     let unfinished = living
         .voters()
-        .find_map(|member| why_unfinished(member, leader.raft_index));
+        .find_map(|member| why_unfinished(member, stage, leader.raft_index));
     unfinished.or_else(|| why_disagreed(situation, living, stage))
 }
 
@@ -227,7 +249,7 @@ fn why_held(snapshot: &Snapshot, living: &Living<'_>) -> Option<String> {
 }
 
 /// Why a healthy voter is not through with its own restart.
-fn why_unfinished<'a>(member: &Member<'a>, leader_index: u64) -> Option<Wait<'a>> {
+fn why_unfinished<'a>(member: &Member<'a>, stage: &Stage, leader_index: u64) -> Option<Wait<'a>> {
     let (pod, status) = (member.pod?, member.status()?);
     let name = member.name;
     let waiting = |reason, message| Some((FindingKind::Waiting, reason, Some(name), message));
@@ -240,8 +262,7 @@ fn why_unfinished<'a>(member: &Member<'a>, leader_index: u64) -> Option<Wait<'a>
             ),
         );
     }
-    let named = version_of_image(&pod.image).map(|version| version.to_string());
-    if named.as_ref().is_some_and(|named| *named != status.version) {
+    if pod.image == stage.image && status.version != stage.version.to_string() {
         return Some((
             FindingKind::Blocked,
             Reason::UpgradeStuck,
@@ -359,13 +380,9 @@ fn set_image(situation: &Situation<'_>, member: &Member<'_>, stage: &Stage) -> O
 }
 
 /// The other voters must be a quorum without it. Where one or two vote there is none, and all the others must be healthy.
-fn on_quorum(
-    action: Option<Action>,
-    membership: &Membership,
-    member: &Member<'_>,
-) -> Option<Action> {
+fn on_quorum(action: Action, membership: &Membership, member: &Member<'_>) -> Option<Action> {
     let voters = membership.voters().count();
-    let mut action = action?.on_members(membership);
+    let mut action = action.on_members(membership);
     action.pre.touches = Some(member.id?);
     action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters.saturating_sub(1))).ok();
     Some(action)

@@ -403,3 +403,29 @@ fn a_registry_with_a_port_is_no_tag() {
         "example.org:5000/etcd:v3.6.16"
     );
 }
+
+/// The image may be one that does not run.
+#[test]
+fn a_second_member_that_goes_down_keeps_its_image_until_the_first_has_answered() {
+    let world = healthy(5)
+        .asking("3.6.99")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found")
+        .down(3, "CrashLoopBackOff: x")
+        .settle();
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
+/// The tag says one version and the program another.
+#[test]
+fn an_image_that_answers_as_another_version_stops_the_roll_and_can_be_left() {
+    let world = healthy(3)
+        .asking("3.6.20")
+        .moved(1, "3.6.20")
+        .answering(1, "3.6.16");
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    says(&decision, Reason::UpgradeStuck, "answers as etcd 3.6.16");
+    let back = world.asking("3.6.16").decide();
+    assert_eq!(effects(&back), ["SetImage Pod shop-m1"]);
+}

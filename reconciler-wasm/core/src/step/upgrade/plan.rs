@@ -123,6 +123,14 @@ pub(crate) fn is_restart_pending(pod: &Pod) -> bool {
         .is_some_and(|count| *count == pod.restarts.to_string())
 }
 
+/// Whether some container still runs with the image before the one that its pod has.
+pub(crate) fn is_restart_due(living: &Living<'_>) -> bool {
+    living
+        .pods
+        .values()
+        .any(|pod| pod.running && pod.deleted.is_none() && is_restart_pending(pod))
+}
+
 /// Whether the member has never answered with the image that its pod has.
 pub(crate) fn is_on_its_way(member: &Member<'_>) -> bool {
     let Some(pod) = member.pod else { return false };
