@@ -75,7 +75,7 @@ fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> O
             .pod
             .and_then(|pod| version_of_image(&pod.image))
             .is_some_and(|image| image.minor == version.minor)
-            && member.is_healthy()
+            && member.answers
             && version_ran(member).is_some_and(|ran| ran.minor == version.minor)
     };
     if living.voters().any(keeps_back) {

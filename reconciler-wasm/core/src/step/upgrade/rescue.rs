@@ -105,7 +105,12 @@ fn what_it_ran(
     pod: &Pod,
 ) -> Option<Stage> {
     let version = plan::version_ran(member).filter(|_| is_on_its_way(member) && !pod.running)?;
-    let never_ran = is_restart_pending(pod);
+    // A pod that was made again with the image has no count to compare with.
+    let waits_for_image = pod
+        .waiting
+        .as_deref()
+        .is_some_and(|why| why.contains("Image"));
+    let never_ran = is_restart_pending(pod) || (pod.restarts == 0 && waits_for_image);
     let same_minor = version_of_image(&pod.image).is_some_and(|image| image.minor == version.minor);
     let is_kept_back = || {
         living
