@@ -11,6 +11,7 @@ mod members;
 mod recordings;
 mod restarts;
 mod scale;
+mod standing;
 mod surroundings;
 mod writer;
 
