@@ -7,6 +7,7 @@
 mod disk;
 mod membership;
 mod precondition;
+mod zero;
 
 use contract::{Action, Child, Effect, ObjectKind};
 
@@ -16,6 +17,7 @@ use crate::{Reads, Refusal};
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
+use zero::check_sleep;
 
 /// Says whether the action may be carried out now.
 ///
@@ -42,7 +44,8 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
     check_birth(pre, resource)?;
     check_etcd(action, resource, &fresh.etcd)?;
     match effect {
-        Effect::UpdateStatus { .. } | Effect::Event { .. } => Ok(()),
+        Effect::UpdateStatus { status } => check_sleep(status, resource, &fresh.etcd),
+        Effect::Event { .. } => Ok(()),
         Effect::Apply { object } => match &**object {
             Child::Pod(pod) => check_start(
                 InitialCluster::of_pod(pod),

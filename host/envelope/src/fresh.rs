@@ -40,6 +40,10 @@ pub struct ResourceHead {
     pub birth: Option<Birth>,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
+    /// `spec.size` is there and is 0.
+    pub zero: bool,
+    /// `status.asleepSince` is set.
+    pub asleep: bool,
 }
 
 impl ResourceHead {
@@ -61,6 +65,15 @@ impl ResourceHead {
                 .get("birth")
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
+            zero: resource
+                .spec
+                .get("size")
+                .and_then(serde_json::Value::as_i64)
+                == Some(0),
+            asleep: resource
+                .status
+                .get("asleepSince")
+                .is_some_and(serde_json::Value::is_string),
         }
     }
 }
@@ -128,6 +141,11 @@ pub fn reads(action: &Action) -> Reads {
                 None
             }
         },
+        Effect::Delete {
+            kind: ObjectKind::Pod,
+            name,
+            grace_seconds: _,
+        } if pre.scaled_to_zero => Some(name.clone()),
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
@@ -158,6 +176,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         touches,
         healthy_voters,
         departed,
+        scaled_to_zero: _,
     } = pre;
     cluster_id.is_some()
         || members.is_some()

@@ -61,6 +61,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             ..
         } => {
             need(present, "object");
+            need(!pre.scaled_to_zero || pre.claim_uid.is_some(), "claimUid");
             if !is_departed && !is_birth && pre.touches.is_some() {
                 need(pre.cluster_id.is_some(), "clusterId");
                 need(pre.members.is_some(), "members");

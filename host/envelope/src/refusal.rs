@@ -388,6 +388,14 @@ pub enum Refusal {
         /// Its name.
         member: String,
     },
+    /// Members are stopped for good only where the spec says so.
+    #[error("{what} only while {missing}")]
+    NotZero {
+        /// What was to be done.
+        what: String,
+        /// What does not hold.
+        missing: &'static str,
+    },
     /// The pod runs, or its data would go with it.
     #[error(
         "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"

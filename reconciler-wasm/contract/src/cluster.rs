@@ -25,7 +25,8 @@ pub const PLURAL: &str = "etcdclusters";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClusterSpec {
-    /// Number of members, 1 to 7. Odd numbers are best: an even one tolerates no more failures than one less.
+    /// Number of members, 1 to 7; or 0, which stops all members and keeps their volume claims until the size is set again.
+    /// Odd numbers are best: an even one tolerates no more failures than one less.
     #[serde(default)]
     pub size: i64,
     /// Image repository; the image is `<repository>:v<version>`. Default: quay.io/coreos/etcd.

@@ -97,6 +97,10 @@ reasons! {
     ScalingUp,
     /// The member list shrinks by one member at a time.
     ScalingDown,
+    /// `spec.size` is 0: all members are stopped and their volume claims stay.
+    ScaledToZero,
+    /// The size is no longer 0: the members are being started again, each on its own volume claim.
+    WakingUp,
     /// A new member receives the log before it gets a vote.
     LearnerCatchingUp,
     /// A learner that did not catch up in time is taken out again.

@@ -56,6 +56,9 @@ pub struct EtcdClusterStatus {
     /// The plan of the first members, until the cluster id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub birth: Option<Birth>,
+    /// Since when the members have been stopped because `spec.size` is 0. Cleared when a quorum of them answers again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asleep_since: Option<String>,
     /// What is remembered of each member, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub member_records: Vec<MemberRecord>,

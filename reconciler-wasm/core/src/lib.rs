@@ -50,7 +50,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     if snapshot.resource.deleted.is_some() {
         return decide(step::delete());
     }
-    let cluster = match validate::validate(&snapshot.resource) {
+    let mut cluster = match validate::validate(&snapshot.resource) {
         Ok(cluster) => cluster,
         Err(invalid) => {
             let status = status::refused(snapshot, &memory, &invalid);
@@ -63,6 +63,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
         }
     };
     let situation = assess::assess(&cluster, snapshot, &memory);
+    step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
     status::write_if_changed(snapshot, &memory, status, &mut step);
@@ -75,6 +76,7 @@ fn decide(step: Step) -> Decision {
         requeue,
         findings,
         birth: _,
+        sleep: _,
         recreated: _,
         cluster_id: _,
     } = step;

@@ -11,10 +11,13 @@ mod leave;
 mod repair;
 mod scale;
 mod seal;
+mod zero;
 
 use contract::{
     Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
 };
+
+pub(crate) use zero::{Sleep, refuse_zero};
 
 use crate::assess::{Living, Situation, Stage};
 use crate::quorum;
@@ -37,6 +40,8 @@ pub(crate) struct Step {
     pub(crate) findings: Vec<Finding>,
     /// A new plan of the first members, to be remembered before any of it is done.
     pub(crate) birth: Option<Birth>,
+    /// What becomes of the memory that the members are stopped on purpose; nothing changes when absent.
+    pub(crate) sleep: Option<Sleep>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
     /// The id to be recorded for ever.
@@ -138,15 +143,27 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if zero::stay_asleep(cluster, situation, cluster_id, living, step) {
+        return;
+    }
     say_what_is_not_applied(cluster, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
+    if zero::fall_asleep(cluster, situation, living, step) {
+        furnish::hold_back_failing(situation, step);
+        return;
+    }
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
-        say_quorum_lost(situation, cluster_id, living, step);
+        if !zero::say_waking(situation, living, step) {
+            say_quorum_lost(situation, cluster_id, living, step);
+        }
         return;
     };
+    if zero::is_up_again(situation, step) {
+        return;
+    }
     depart::finish(situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
     let _ = repair::replace(situation, membership, living, step)

@@ -62,12 +62,13 @@ pub(super) fn render(
     situation: &Situation<'_>,
     living: Option<&Living<'_>>,
     step: &Step,
+    asleep: bool,
 ) {
     let claims = vec![
-        available(situation, living, step),
+        available(situation, living, step, asleep),
         progressing(step),
-        degraded(situation, living),
-        scaling(cluster, situation, living),
+        degraded(situation, living, asleep),
+        scaling(cluster, situation, living, asleep),
         blocked(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
@@ -82,7 +83,16 @@ fn claim(kind: &'static str, status: ConditionStatus, reason: Reason, message: S
     }
 }
 
-fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step) -> Claim {
+fn available(
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &Step,
+    asleep: bool,
+) -> Claim {
+    let at_zero = step
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.reason, Reason::ScaledToZero | Reason::WakingUp));
     let Some(living) = living else {
         return match &situation.stage {
             Stage::Unreadable { kind, why } => claim(
@@ -90,6 +100,12 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
                 ConditionStatus::Unknown,
                 Reason::KubernetesUnreadable,
                 format!("{kind} could not be listed: {why}"),
+            ),
+            Stage::Unborn if let Some(finding) = at_zero => claim(
+                AVAILABLE,
+                ConditionStatus::False,
+                finding.reason,
+                finding.message.clone(),
             ),
             Stage::Unborn | Stage::Unrecorded(_) | Stage::Forming { .. } | Stage::Formed { .. } => {
                 claim(
@@ -110,6 +126,24 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
             Reason::QuorumHealthy,
             format!("{counted}."),
         );
+    }
+    let lost = step.findings.iter().find(|finding| {
+        matches!(
+            finding.reason,
+            Reason::QuorumLost | Reason::DataLost | Reason::ClusterIdMismatch
+        )
+    });
+    if asleep && lost.is_none() {
+        let (reason, message) = at_zero.map_or_else(
+            || {
+                (
+                    Reason::ScaledToZero,
+                    "The members are stopped on purpose.".to_owned(),
+                )
+            },
+            |finding| (finding.reason, finding.message.clone()),
+        );
+        return claim(AVAILABLE, ConditionStatus::False, reason, message);
     }
     if matches!(situation.stage, Stage::Forming { .. }) {
         return claim(
@@ -136,13 +170,7 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
             ),
         );
     }
-    let why = step.findings.iter().find(|finding| {
-        matches!(
-            finding.reason,
-            Reason::QuorumLost | Reason::DataLost | Reason::ClusterIdMismatch
-        )
-    });
-    let (reason, message) = why.map_or_else(
+    let (reason, message) = lost.map_or_else(
         || {
             (
                 Reason::QuorumLost,
@@ -179,7 +207,7 @@ fn progressing(step: &Step) -> Claim {
     )
 }
 
-fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>, asleep: bool) -> Claim {
     let formed = matches!(situation.stage, Stage::Formed { .. });
     let down: Vec<String> = living
         .into_iter()
@@ -193,6 +221,14 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
             ConditionStatus::Unknown,
             Reason::KubernetesUnreadable,
             format!("{kind} could not be listed: {why}"),
+        );
+    }
+    if asleep {
+        return claim(
+            DEGRADED,
+            ConditionStatus::False,
+            Reason::ScaledToZero,
+            "The members are stopped on purpose.".to_owned(),
         );
     }
     if down.is_empty() {
@@ -211,7 +247,12 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
     )
 }
 
-fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+fn scaling(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    asleep: bool,
+) -> Claim {
     let voters = living.map_or(0, |living| living.voters().count());
     let still = || {
         claim(
@@ -232,6 +273,14 @@ fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<
             "The asked number of members cannot be followed.".to_owned(),
         );
     };
+    if asleep && wanted == 0 {
+        return claim(
+            SCALING,
+            ConditionStatus::False,
+            Reason::ScaledToZero,
+            "The members are stopped, as asked.".to_owned(),
+        );
+    }
     let sizes = format!("{voters} members vote and {wanted} are wanted.");
     match voters.cmp(&wanted) {
         std::cmp::Ordering::Equal => still(),
@@ -314,7 +363,11 @@ pub(super) fn event(
     if !turned {
         return None;
     }
+    let at_zero = [Reason::ScaledToZero, Reason::WakingUp]
+        .iter()
+        .any(|reason| reason.name() == new.reason);
     let bad = match (new.kind.as_str(), new.status) {
+        (AVAILABLE, ConditionStatus::False) if at_zero => false,
         (BLOCKED, ConditionStatus::True) => true,
         (AVAILABLE, ConditionStatus::False)
             if old.is_some_and(|old| old.status == ConditionStatus::True) =>

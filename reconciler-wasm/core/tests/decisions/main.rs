@@ -11,3 +11,4 @@ mod repair;
 mod rest;
 mod scale;
 mod spec;
+mod zero;
