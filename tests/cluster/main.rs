@@ -13,6 +13,7 @@ mod restarts;
 mod scale;
 mod surroundings;
 mod writer;
+mod zero;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -101,6 +102,14 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "scale::a_size_changed_in_mid_flight_is_followed",
             scale::edited_in_mid_flight,
+        ),
+        scenarios.trial(
+            "zero::a_cluster_stopped_and_started_again_is_the_same_with_the_same_data",
+            zero::down_and_up,
+        ),
+        scenarios.trial(
+            "zero::a_size_set_to_0_or_back_in_mid_flight_is_followed",
+            zero::edited_in_mid_flight,
         ),
         scenarios.trial(
             "restarts::an_operator_killed_at_rest_does_nothing_after_its_restart",

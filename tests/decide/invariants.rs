@@ -31,6 +31,15 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     let Ok(size) = usize::try_from(truth.size) else {
         return false;
     };
+    if size == 0 && is_stopped(truth) {
+        return true;
+    }
+    // Members that have their data in their pods are not stopped, and stay as many as they are.
+    let size = if size == 0 && truth.claims.is_empty() {
+        truth.members.len()
+    } else {
+        size
+    };
     let mut names: Vec<&str> = truth
         .members
         .iter()
@@ -49,6 +58,23 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && has_claims
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+/// Whether nothing runs, and nothing is missing but the pods.
+fn is_stopped(truth: &Truth) -> bool {
+    if truth.cluster.is_none() {
+        return truth.pods.is_empty() && truth.claims.is_empty() && truth.services.is_empty();
+    }
+    let mut names: Vec<&str> = truth
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    names.sort_unstable();
+    truth.pods.is_empty()
+        && truth.claims == names
+        && truth.members.iter().all(|member| !member.learner)
+        && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
 }
 
 /// Whether so many voters lost their data that no quorum can ever come back.
@@ -152,6 +178,10 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         }
         Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
         Deed::DeletedPod(name) => {
+            // Who asks for size 0 gets it, as long as the data stays.
+            if before.size == 0 && before.claims.contains(name) {
+                return None;
+            }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             keeps_quorum(
@@ -202,6 +232,10 @@ fn judge_end(history: &History) -> Option<Violation> {
         passes,
         last_words,
     } = &history.end;
+    // Nobody can know what became of disks that nobody uses.
+    if is_hopeless(truth) && truth.size == 0 && truth.pods.is_empty() {
+        return None;
+    }
     if is_hopeless(truth) {
         let said = reasons
             .iter()
@@ -240,6 +274,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             lost: _,
             late: false,
         } if is_hopeless(before) && !before.confirmed => match deed {
+            Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)

@@ -87,6 +87,8 @@ pub enum Mishap {
 
 /// Faults begin within this time.
 const FAULTS_UNTIL: i64 = 90_000;
+/// Makes a second stream of a seed.
+const NAPS: u64 = 0x7a9;
 
 impl Plan {
     /// The plan of a seed.
@@ -96,10 +98,11 @@ impl Plan {
         let size = [1, 3, 3, 3, 3, 5][rng.usize(0..6)];
         let claims = rng.u8(0..4) > 0;
         let local = rng.bool();
-        let faults = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
+        let mut faults: Vec<Planned> = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        faults.extend(naps(seed));
         Self {
             seed,
             size,
@@ -193,6 +196,32 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         rng.i64(0..FAULTS_UNTIL)
     };
     Planned { at, lasts, fault }
+}
+
+/// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so
+/// that all else of a seed stays as it was.
+fn naps(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ NAPS);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    let mut at = rng.i64(0..FAULTS_UNTIL);
+    let mut sizes = vec![0];
+    for _ in 0..rng.u8(0..4) {
+        sizes.push(i64::from(rng.u8(0..6)));
+    }
+    sizes
+        .into_iter()
+        .map(|size| {
+            let planned = Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Resize(size),
+            };
+            at += [300, 3_000, 30_000, 500_000][rng.usize(0..4)];
+            planned
+        })
+        .collect()
 }
 
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {

@@ -128,6 +128,9 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
             learner.name
         ));
     }
+    if let Some(fresh) = living.voters().find(|member| !member.started) {
+        return waiting(format!("{} has not run yet.", fresh.name));
+    }
     let votes = living.votes();
     if !votes.has_quorum() {
         return waiting(format!(
@@ -258,7 +261,15 @@ pub(super) fn say_waking(situation: &Situation<'_>, living: &Living<'_>, step: &
         .membership
         .seen()
         .is_some_and(|list| Some(list.cluster_id) != memory.cluster_id);
-    if memory.asleep_since.is_none() || answers_as_other || !repair::can_return(living) {
+    let made = living
+        .voters()
+        .filter_map(|member| member.pod)
+        .map(|pod| situation.snapshot.now.since(pod.created));
+    let is_overdue = made
+        .min()
+        .is_some_and(|youngest| youngest >= repair::BEFORE_REPLACEMENT);
+    let is_waking = memory.asleep_since.is_some() && !answers_as_other && !is_overdue;
+    if !is_waking || !repair::can_return(living) {
         return false;
     }
     let down: Vec<String> = living

@@ -166,6 +166,16 @@ fn a_learner_leaves_before_the_others_are_stopped() {
     assert_eq!(written(&decision).unwrap().asleep_since, None);
 }
 
+/// Its claim is there and may be empty.
+#[test]
+fn a_member_that_never_ran_keeps_the_others_awake() {
+    let mut world = healthy(3).wanting(0);
+    world.rows()[2].name = String::new();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::ScaledToZero));
+}
+
 #[test]
 fn a_member_without_a_disk_is_replaced_before_the_others_are_stopped() {
     let decision = healthy(3).wiped(1).wanting(0).decide();
