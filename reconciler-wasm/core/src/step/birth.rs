@@ -219,12 +219,19 @@ pub(super) fn attend(
         .filter(|member| !member.is_healthy())
         .map(|member| format!("{}: {}", member.name, member.complaint()))
         .collect();
+    // The members are those of the list that answers, which may be an earlier attempt's.
+    let answering = living
+        .members
+        .iter()
+        .filter(|member| {
+            member.is_healthy() && birth.members.iter().any(|name| name == member.name)
+        })
+        .count();
     step.find(
         FindingKind::Waiting,
         Reason::Forming,
         format!(
-            "{} of {} members answer, {} are needed to form the cluster. {}",
-            birth.members.len() - waiting.len(),
+            "{answering} of {} members answer, {} are needed to form the cluster. {}",
             birth.members.len(),
             quorum(birth.members.len()),
             waiting.join("; ")
