@@ -71,8 +71,15 @@ fn is_stopped(truth: &Truth) -> bool {
         .map(|member| member.name.as_str())
         .collect();
     names.sort_unstable();
+    // A claim that somebody deletes meanwhile is missed when the members start again.
+    let kept = truth.claims.len() >= majority(names.len());
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
     truth.pods.is_empty()
-        && truth.claims == names
+        && kept
+        && are_theirs
         && truth.members.iter().all(|member| !member.learner)
         && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
 }
@@ -150,6 +157,7 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     }
     let listed = |name: &str| before.members.iter().find(|member| member.name == name);
     match deed {
+        Deed::StartedAlone(name) => starts_alone(at, name, before),
         Deed::StartedNew(name) if before.cluster.is_some() => violation(
             "the state `new` is never used after birth",
             at,
@@ -182,6 +190,9 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             if before.size == 0 && before.claims.contains(name) {
                 return None;
             }
+            if before.consent.is_some() && !before.confirmed {
+                return None;
+            }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             keeps_quorum(
@@ -198,6 +209,18 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         }
         Deed::StartedNew(_) | Deed::Moved(_) | Deed::DeletedClaim(_) | Deed::Wrote(_) => None,
     }
+}
+
+/// Only a person can give up what the others have, and while the others run they could still vote.
+fn starts_alone(at: i64, name: &str, before: &Truth) -> Option<Violation> {
+    let promise = "nobody goes on alone without a consent";
+    if before.consent.as_deref() != Some(name) {
+        return violation(promise, at, format!("{name}, {before:?}"));
+    }
+    if before.confirmed || !before.pods.is_empty() {
+        return violation(promise, at, format!("{name} beside others, {before:?}"));
+    }
+    None
 }
 
 /// The members after a deed; `change` says whether one stays.
@@ -239,7 +262,12 @@ fn judge_end(history: &History) -> Option<Violation> {
     if is_hopeless(truth) {
         let said = reasons
             .iter()
-            .any(|reason| matches!(reason, Reason::QuorumLost | Reason::DataLost));
+            .any(|reason| {
+                matches!(
+                    reason,
+                    Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
+                )
+            });
         return if said {
             busy_while_hopeless(history)
         } else {
@@ -275,6 +303,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             late: false,
         } if is_hopeless(before) && !before.confirmed => match deed {
             Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
+            Deed::DeletedPod(_) if before.consent.is_some() => None,
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)
@@ -284,7 +313,10 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 *at,
                 format!("{deed:?}, {before:?}"),
             ),
-            Deed::StartedNew(_) | Deed::Moved(_) | Deed::Wrote(_) => None,
+            Deed::StartedNew(_)
+            | Deed::StartedAlone(_)
+            | Deed::Moved(_)
+            | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
     })

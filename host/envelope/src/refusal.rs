@@ -396,6 +396,14 @@ pub enum Refusal {
         /// What does not hold.
         missing: &'static str,
     },
+    /// A recovery of the quorum needs a person's consent, and that there is no quorum.
+    #[error("{what} only while {missing}")]
+    NotConsented {
+        /// What was to be done.
+        what: String,
+        /// What does not hold.
+        missing: &'static str,
+    },
     /// The pod runs, or its data would go with it.
     #[error(
         "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"

@@ -68,6 +68,12 @@ pub enum Fault {
     Resize(i64),
     /// `spec.paused` is true for a while.
     Pause,
+    /// Somebody reads whom the condition names as survivor, if it names one, and consents.
+    Consent,
+    /// Somebody consents without having read: this member, with the id of this cluster or, for odd numbers, another one.
+    RashConsent(u32),
+    /// Somebody removes the consent.
+    Withdraw,
 }
 
 /// What goes wrong with one action of the operator.
@@ -89,6 +95,8 @@ pub enum Mishap {
 const FAULTS_UNTIL: i64 = 90_000;
 /// Makes a second stream of a seed.
 const NAPS: u64 = 0x7a9;
+/// And a third one.
+const CONSENTS: u64 = 0xc0_45e7;
 
 impl Plan {
     /// The plan of a seed.
@@ -103,6 +111,7 @@ impl Plan {
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
         faults.extend(naps(seed));
+        faults.extend(consents(seed));
         Self {
             seed,
             size,
@@ -187,7 +196,10 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
-        | Fault::Resize(_) => 0,
+        | Fault::Resize(_)
+        | Fault::Consent
+        | Fault::RashConsent(_)
+        | Fault::Withdraw => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -220,6 +232,23 @@ fn naps(seed: u64) -> Vec<Planned> {
             };
             at += [300, 3_000, 30_000, 500_000][rng.usize(0..4)];
             planned
+        })
+        .collect()
+}
+
+/// In some histories people read the conditions and consent to go on from one member, or do so without reading.
+fn consents(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ CONSENTS);
+    let count = [0, 0, 1, 2, 4][rng.usize(0..5)];
+    (0..count)
+        .map(|_| Planned {
+            at: rng.i64(0..1_000_000),
+            lasts: 0,
+            fault: match rng.u8(0..8) {
+                0..=4 => Fault::Consent,
+                5..=6 => Fault::RashConsent(rng.u32(0..8)),
+                _ => Fault::Withdraw,
+            },
         })
         .collect()
 }
@@ -287,6 +316,11 @@ impl fmt::Display for Fault {
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
+            Self::Consent => write!(f, "somebody consents as the condition says"),
+            Self::RashConsent(which) => {
+                write!(f, "somebody consents to member {which} without reading")
+            }
+            Self::Withdraw => write!(f, "somebody removes the consent"),
         }
     }
 }

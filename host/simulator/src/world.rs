@@ -201,6 +201,7 @@ impl World {
                 .get("paused")
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
+            consent: self.consent(),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
@@ -241,6 +242,15 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
+    }
+
+    /// Whom `spec.quorumRecovery` names, if it names this cluster.
+    pub(crate) fn consent(&self) -> Option<String> {
+        let consent = self.kube.resource.spec.get("quorumRecovery")?;
+        let id = consent.get("clusterID")?.as_str()?;
+        let named = self.recorded().is_some_and(|own| own.to_string() == id);
+        let survivor = consent.get("survivor")?.as_str()?;
+        named.then(|| survivor.to_owned())
     }
 
     /// Whether the member's data is on a disk that its pod can have.

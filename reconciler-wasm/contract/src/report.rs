@@ -131,6 +131,10 @@ reasons! {
     CrashLoop,
     /// Fewer voters are healthy than a quorum needs. Nothing is removed or deleted while that is so.
     QuorumLost,
+    /// The quorum is lost, a person consented, and the cluster goes on from the one member they named.
+    RecoveringQuorum,
+    /// `spec.quorumRecovery` is set and does nothing: it is wrong, not needed, or used up.
+    ConsentNotUsed,
     /// Some members could not be asked, so nothing that could cost a vote is done.
     MembersUnknown,
     /// The members answer with another cluster's id than the recorded one.

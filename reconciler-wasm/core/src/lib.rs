@@ -77,6 +77,7 @@ fn decide(step: Step) -> Decision {
         findings,
         birth: _,
         sleep: _,
+        recovery: _,
         recreated: _,
         cluster_id: _,
     } = step;

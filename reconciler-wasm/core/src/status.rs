@@ -15,7 +15,7 @@ use crate::assess::{Living, Member, Situation, Stage};
 use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
-use crate::step::{Sleep, Step};
+use crate::step::{Change, Sleep, Step};
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -108,6 +108,11 @@ pub(crate) fn render(
             Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
             Some(Sleep::Ends) => None,
             None => memory.asleep_since.clone(),
+        },
+        recovery: match &step.recovery {
+            Some(Change::Set(recovery)) => Some(recovery.clone()),
+            Some(Change::Forget) => None,
+            None => memory.recovery.clone(),
         },
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),

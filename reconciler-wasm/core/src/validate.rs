@@ -2,7 +2,9 @@
 //!
 //! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
 
-use contract::{EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, names};
+use contract::{
+    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QuorumRecovery, Reason, Resource, names,
+};
 use semver::Version;
 
 /// Image repository when the spec names none.
@@ -37,6 +39,7 @@ pub(crate) struct Cluster {
     pub(crate) version: Version,
     pub(crate) image: String,
     pub(crate) paused: bool,
+    pub(crate) consent: Option<QuorumRecovery>,
     pub(crate) pod: PodPolicy,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
@@ -94,6 +97,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         image: format!("{repository}:v{version}"),
         version,
         paused: spec.paused.unwrap_or_default(),
+        consent: spec.quorum_recovery,
         pod,
         findings,
     })

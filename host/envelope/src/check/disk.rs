@@ -5,6 +5,7 @@
 use contract::{EtcdView, Preconditions};
 
 use super::membership::{enough, living};
+use super::recovery::check_recovery_stop;
 use super::zero::check_stop;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
@@ -67,6 +68,9 @@ pub(super) fn check_pod_deletion(
     }
     if pre.scaled_to_zero {
         return check_stop(name, resource, object);
+    }
+    if pre.recovery {
+        return check_recovery_stop(name, pre, resource, object, etcd);
     }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {

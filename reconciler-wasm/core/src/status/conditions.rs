@@ -15,6 +15,7 @@ const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
+const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 
 /// One condition before its times are known.
@@ -69,6 +70,7 @@ pub(super) fn render(
         progressing(step),
         degraded(situation, living, asleep),
         scaling(cluster, situation, living, asleep),
+        recovering(step),
         blocked(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
@@ -130,7 +132,10 @@ fn available(
     let lost = step.findings.iter().find(|finding| {
         matches!(
             finding.reason,
-            Reason::QuorumLost | Reason::DataLost | Reason::ClusterIdMismatch
+            Reason::QuorumLost
+                | Reason::DataLost
+                | Reason::ClusterIdMismatch
+                | Reason::RecoveringQuorum
         )
     });
     if asleep && lost.is_none() {
@@ -289,6 +294,32 @@ fn scaling(
             claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
         }
     }
+}
+
+/// A recovery ends when the claims of those who were given up are cleared away.
+fn recovering(step: &Step) -> Claim {
+    let under_way = step
+        .findings
+        .iter()
+        .find(|finding| finding.reason == Reason::RecoveringQuorum);
+    under_way.map_or_else(
+        || {
+            claim(
+                RECOVERING,
+                ConditionStatus::False,
+                Reason::AsSpecified,
+                "No quorum is being recovered.".to_owned(),
+            )
+        },
+        |finding| {
+            claim(
+                RECOVERING,
+                ConditionStatus::True,
+                finding.reason,
+                finding.message.clone(),
+            )
+        },
+    )
 }
 
 fn blocked(step: &Step) -> Claim {

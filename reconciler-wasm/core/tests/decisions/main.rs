@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod consent;
 mod fixture;
 mod repair;
 mod rest;
