@@ -260,14 +260,12 @@ fn judge_end(history: &History) -> Option<Violation> {
         return None;
     }
     if is_hopeless(truth) {
-        let said = reasons
-            .iter()
-            .any(|reason| {
-                matches!(
-                    reason,
-                    Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
-                )
-            });
+        let said = reasons.iter().any(|reason| {
+            matches!(
+                reason,
+                Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
+            )
+        });
         return if said {
             busy_while_hopeless(history)
         } else {
@@ -313,10 +311,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 *at,
                 format!("{deed:?}, {before:?}"),
             ),
-            Deed::StartedNew(_)
-            | Deed::StartedAlone(_)
-            | Deed::Moved(_)
-            | Deed::Wrote(_) => None,
+            Deed::StartedNew(_) | Deed::StartedAlone(_) | Deed::Moved(_) | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
     })
