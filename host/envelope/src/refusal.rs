@@ -97,7 +97,6 @@ pub enum Refusal {
         /// As the decision has it.
         to: String,
     },
-
     /// The name is not one of this cluster's names for that kind.
     #[error("{} {name:?} is not a name of cluster {cluster:?}", kind.name())]
     ForeignName {
@@ -242,7 +241,6 @@ pub enum Refusal {
         /// The URL.
         url: String,
     },
-
     /// Another instance of the operator may be at work.
     #[error("this instance does not hold the lease")]
     LeaseLost,
@@ -388,22 +386,9 @@ pub enum Refusal {
         /// Its name.
         member: String,
     },
-    /// Members are stopped for good only where the spec says so.
-    #[error("{what} only while {missing}")]
-    NotZero {
-        /// What was to be done.
-        what: String,
-        /// What does not hold.
-        missing: &'static str,
-    },
-    /// A recovery of the quorum needs a person's consent, and that there is no quorum.
-    #[error("{what} only while {missing}")]
-    NotConsented {
-        /// What was to be done.
-        what: String,
-        /// What does not hold.
-        missing: &'static str,
-    },
+    /// Only a person may ask for it, in the spec; the words say what is missing.
+    #[error("{0}")]
+    Unasked(String),
     /// The pod runs, or its data would go with it.
     #[error(
         "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"

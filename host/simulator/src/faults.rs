@@ -106,7 +106,10 @@ impl World {
             .and_then(|records| records.get(index.checked_rem(records.len())?))
             .and_then(|record| record.get("name"))
             .cloned();
-        let id = status.get("clusterId").cloned().filter(|_| which % 2 == 0);
+        let id = status
+            .get("clusterId")
+            .cloned()
+            .filter(|_| which.is_multiple_of(2));
         if let Some(survivor) = survivor {
             let id = id.unwrap_or_else(|| "c0ffee".into());
             let consent = serde_json::json!({"clusterID": id, "survivor": survivor});

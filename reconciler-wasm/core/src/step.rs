@@ -4,6 +4,7 @@
 //! rendered elsewhere.
 
 mod birth;
+mod consent;
 mod depart;
 mod furnish;
 mod join;
@@ -165,11 +166,11 @@ fn formed(
     let Some(membership) = living.membership else {
         if !zero::say_waking(situation, living, step) {
             say_quorum_lost(situation, cluster_id, living, step);
-            recover::begin(cluster, situation, cluster_id, living, step);
+            consent::begin(cluster, situation, cluster_id, living, step);
         }
         return;
     };
-    recover::retire(cluster, situation, living, step);
+    consent::retire(cluster, situation, living, step);
     if zero::is_up_again(situation, step) {
         return;
     }
@@ -233,7 +234,7 @@ fn say_quorum_lost(
                 Reason::DataLost,
                 "No disk is left. Restore the cluster from a backup.".to_owned(),
             )
-        } else if let Some(offer) = recover::offer(situation, living) {
+        } else if let Some(offer) = consent::offer(situation, living) {
             (
                 FindingKind::Blocked,
                 Reason::QuorumLost,

@@ -5,6 +5,7 @@
 
 use contract::{EtcdClusterStatus, EtcdView, Observed, Preconditions, QuorumRecovery, Recovery};
 
+use super::zero::unasked;
 use crate::{ObjectHead, Refusal, ResourceHead};
 
 /// The status may begin to say that a quorum is being recovered only with a fresh consent.
@@ -24,10 +25,7 @@ pub(super) fn check_recovery(
         return Ok(());
     }
     if known.is_some() {
-        return Err(Refusal::NotConsented {
-            what: what(),
-            missing: "the consent is not used up",
-        });
+        return Err(unasked(&what(), "the consent is not used up"));
     }
     consented(recovery, resource, what)?;
     without_quorum(resource, etcd, what)?;
@@ -40,10 +38,10 @@ pub(super) fn check_recovery(
     if says_so {
         return Ok(());
     }
-    Err(Refusal::NotConsented {
-        what: what(),
-        missing: "the survivor answers that it knows of no leader",
-    })
+    Err(unasked(
+        &what(),
+        "the survivor answers that it knows of no leader",
+    ))
 }
 
 /// A pod is stopped for a recovery if its data is on a claim; the survivor's claim is there and stays.
@@ -87,18 +85,12 @@ pub(super) fn check_alone(
     } else {
         return Ok(());
     };
-    Err(Refusal::NotConsented {
-        what: what(),
-        missing,
-    })
+    Err(unasked(&what(), missing))
 }
 
 fn under_way(resource: &ResourceHead, what: impl FnOnce() -> String) -> Result<&Recovery, Refusal> {
     let recovery = resource.recovery.as_ref().filter(|one| one.is_under_way());
-    recovery.ok_or_else(|| Refusal::NotConsented {
-        what: what(),
-        missing: "the status says that a quorum is being recovered",
-    })
+    recovery.ok_or_else(|| unasked(&what(), "the status says that a quorum is being recovered"))
 }
 
 /// The spec names the recorded cluster and the survivor of this recovery.
@@ -116,10 +108,10 @@ fn consented(
     if resource.consent.as_ref().is_some_and(holds) {
         return Ok(());
     }
-    Err(Refusal::NotConsented {
-        what: what(),
-        missing: "spec.quorumRecovery names this cluster and this survivor",
-    })
+    Err(unasked(
+        &what(),
+        "spec.quorumRecovery names this cluster and this survivor",
+    ))
 }
 
 fn without_quorum(
@@ -137,10 +129,7 @@ fn without_quorum(
         Observed::Absent | Observed::Unknown(_) => false,
     };
     if leads || confirmed {
-        return Err(Refusal::NotConsented {
-            what: what(),
-            missing: "no quorum answers",
-        });
+        return Err(unasked(&what(), "no quorum answers"));
     }
     Ok(())
 }

@@ -34,10 +34,10 @@ pub(super) fn check_stop(
 ) -> Result<(), Refusal> {
     asked(resource, || format!("pod {name} is stopped"))?;
     if !resource.asleep {
-        return Err(Refusal::NotZero {
-            what: format!("pod {name} is stopped"),
-            missing: "the status says so",
-        });
+        return Err(unasked(
+            &format!("pod {name} is stopped"),
+            "the status says so",
+        ));
     }
     if pod.is_none_or(|pod| pod.claim.as_deref() != Some(name)) {
         return Err(Refusal::StillRunning {
@@ -47,14 +47,16 @@ pub(super) fn check_stop(
     Ok(())
 }
 
+/// What was to be done, and what does not hold.
+pub(super) fn unasked(what: &str, missing: &str) -> Refusal {
+    Refusal::Unasked(format!("{what} only while {missing}"))
+}
+
 fn asked(resource: &ResourceHead, what: impl FnOnce() -> String) -> Result<(), Refusal> {
     if resource.zero {
         return Ok(());
     }
-    Err(Refusal::NotZero {
-        what: what(),
-        missing: "spec.size is 0",
-    })
+    Err(unasked(&what(), "spec.size is 0"))
 }
 
 #[cfg(test)]

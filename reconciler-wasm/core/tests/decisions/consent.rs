@@ -59,7 +59,7 @@ fn alone(flag: &str) -> World {
 }
 
 fn stage(world: &World) -> Option<RecoveryStage> {
-    let status = written(&world.decide()).unwrap();
+    let status = written(&world.decide()).unwrap_or_else(|| world.status.clone());
     status.recovery.map(|recovery| recovery.stage)
 }
 

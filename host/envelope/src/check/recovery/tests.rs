@@ -98,11 +98,11 @@ fn a_recovery_begins_with_a_consent_to_this_loss() {
 
 #[test]
 fn a_recovery_does_not_begin_without_a_consent_to_this_cluster_and_member() {
-    assert_eq!(rule(&begin(), &lost(&resource())), "NotConsented");
+    assert_eq!(rule(&begin(), &lost(&resource())), "Unasked");
     for (key, value) in [("clusterID", "c2"), ("survivor", "a-2")] {
         let mut other = consented();
         other.spec["quorumRecovery"][key] = json!(value);
-        assert_eq!(rule(&begin(), &lost(&other)), "NotConsented", "{key}");
+        assert_eq!(rule(&begin(), &lost(&other)), "Unasked", "{key}");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_consent_counts_once() {
     for stage in [RecoveryStage::Done, RecoveryStage::Void] {
         let mut used = consented();
         used.status["recovery"] = json!(recovery(stage));
-        assert_eq!(rule(&begin(), &lost(&used)), "NotConsented", "{stage:?}");
+        assert_eq!(rule(&begin(), &lost(&used)), "Unasked", "{stage:?}");
     }
     let mut goes_on = begin();
     if let Effect::UpdateStatus { status } = &mut goes_on.effect {
@@ -122,31 +122,28 @@ fn a_consent_counts_once() {
 
 #[test]
 fn nothing_is_recovered_while_a_quorum_answers() {
-    assert_eq!(rule(&begin(), &fresh_of(&consented())), "NotConsented");
-    assert_eq!(rule(&stop(), &fresh_of(&under_way())), "NotConsented");
+    assert_eq!(rule(&begin(), &fresh_of(&consented())), "Unasked");
+    assert_eq!(rule(&stop(), &fresh_of(&under_way())), "Unasked");
     let mut led = lost(&under_way());
     if let Observed::Seen(status) = &mut led.etcd.endpoints[0].status {
         status.leader = Some(contract::MemberId(2));
     }
-    assert_eq!(rule(&stop(), &led), "NotConsented");
+    assert_eq!(rule(&stop(), &led), "Unasked");
 }
 
 /// A survivor that is not heard of may have lost its data, or may follow a leader that nobody else sees.
 #[test]
 fn a_recovery_does_not_begin_from_a_silent_survivor() {
-    assert_eq!(
-        rule(&begin(), &lost(&consented()).silent(1)),
-        "NotConsented"
-    );
+    assert_eq!(rule(&begin(), &lost(&consented()).silent(1)), "Unasked");
 }
 
 #[test]
 fn members_are_stopped_for_a_recovery_that_is_under_way() {
     assert_eq!(rule(&stop(), &lost(&under_way())), "");
-    assert_eq!(rule(&stop(), &lost(&consented())), "NotConsented");
+    assert_eq!(rule(&stop(), &lost(&consented())), "Unasked");
     let mut withdrawn = under_way();
     withdrawn.spec = resource().spec;
-    assert_eq!(rule(&stop(), &lost(&withdrawn)), "NotConsented");
+    assert_eq!(rule(&stop(), &lost(&withdrawn)), "Unasked");
 }
 
 #[test]
@@ -163,13 +160,13 @@ fn the_survivor_starts_alone_when_nobody_is_left() {
     assert_eq!(rule(&start(), &stopped(&under_way())), "");
     assert_eq!(
         rule(&start(), &lost(&under_way()).without_object()),
-        "NotConsented"
+        "Unasked"
     );
-    assert_eq!(rule(&start(), &stopped(&consented())), "NotConsented");
+    assert_eq!(rule(&start(), &stopped(&consented())), "Unasked");
     let mut other = under_way();
     other.spec["quorumRecovery"]["survivor"] = json!("a-2");
     other.status["recovery"]["survivor"] = json!("a-2");
-    assert_eq!(rule(&start(), &stopped(&other)), "NotConsented");
+    assert_eq!(rule(&start(), &stopped(&other)), "Unasked");
 }
 
 /// The rules that a decision with this action breaks, whatever the world is like.

@@ -56,7 +56,7 @@ fn stop() -> Action {
 #[test]
 fn a_whole_cluster_may_begin_to_sleep_when_the_spec_asks_for_it() {
     assert_eq!(rule(&begin(), &fresh_of(&at_zero())), "");
-    assert_eq!(rule(&begin(), &fresh_of(&resource())), "NotZero");
+    assert_eq!(rule(&begin(), &fresh_of(&resource())), "Unasked");
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn every_pod_of_a_sleeping_cluster_may_be_stopped() {
 
 #[test]
 fn no_pod_is_stopped_unless_spec_and_status_say_so() {
-    assert_eq!(rule(&stop(), &fresh_of(&at_zero())), "NotZero");
+    assert_eq!(rule(&stop(), &fresh_of(&at_zero())), "Unasked");
     let mut awake = asleep();
     awake.spec["size"] = json!(3);
-    assert_eq!(rule(&stop(), &fresh_of(&awake)), "NotZero");
+    assert_eq!(rule(&stop(), &fresh_of(&awake)), "Unasked");
     awake.spec = json!({});
-    assert_eq!(rule(&stop(), &fresh_of(&awake)), "NotZero");
+    assert_eq!(rule(&stop(), &fresh_of(&awake)), "Unasked");
 }
 
 #[test]
