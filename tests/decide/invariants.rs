@@ -193,6 +193,10 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             if before.consent.is_some() && !before.confirmed {
                 return None;
             }
+            let is_alone = before.members.iter().filter(|one| !one.learner).count() == 1;
+            if before.recovering.as_ref() == Some(name) && is_alone {
+                return None;
+            }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             keeps_quorum(

@@ -79,6 +79,8 @@ pub struct Truth {
     pub paused: bool,
     /// The member that `spec.quorumRecovery` names, if it names this cluster.
     pub consent: Option<String>,
+    /// The member that `status.recovery` says is made the only one, at this moment.
+    pub recovering: Option<String>,
     /// `status.clusterId`.
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.

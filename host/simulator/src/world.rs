@@ -202,6 +202,7 @@ impl World {
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
             consent: self.consent(),
+            recovering: self.recovering(),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
@@ -251,6 +252,13 @@ impl World {
         let named = self.recorded().is_some_and(|own| own.to_string() == id);
         let survivor = consent.get("survivor")?.as_str()?;
         named.then(|| survivor.to_owned())
+    }
+
+    /// Whom `status.recovery` names while it is under way.
+    fn recovering(&self) -> Option<String> {
+        let recovery = self.kube.resource.status.get("recovery")?;
+        let recovery = serde_json::from_value::<contract::Recovery>(recovery.clone()).ok()?;
+        recovery.is_under_way().then_some(recovery.survivor)
     }
 
     /// Whether the member's data is on a disk that its pod can have.

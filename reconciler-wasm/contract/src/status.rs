@@ -185,7 +185,7 @@ impl Recovery {
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         match self.stage {
-            RecoveryStage::Stopping | RecoveryStage::Forcing => true,
+            RecoveryStage::Stopping | RecoveryStage::Forcing | RecoveryStage::Renewing => true,
             RecoveryStage::Done | RecoveryStage::Void => false,
         }
     }
@@ -199,6 +199,8 @@ pub enum RecoveryStage {
     Stopping,
     /// The survivor is started as the only member.
     Forcing,
+    /// The survivor answered as the only member. Its pod is made once more, so that nothing of the flag is left.
+    Renewing,
     /// The survivor was the only member and answered. The consent is used up.
     Done,
     /// The quorum was not lost when the consent was found. It counts for no later loss.

@@ -3,7 +3,9 @@
 //! The stored spec must name this cluster and this member, the consent must not be used up, and the fresh read must
 //! find no quorum: at the beginning by the survivor's own word, at the end because no member is left that could answer.
 
-use contract::{EtcdClusterStatus, EtcdView, Observed, Preconditions, QuorumRecovery, Recovery};
+use contract::{
+    EtcdClusterStatus, EtcdView, Observed, Preconditions, QuorumRecovery, Recovery, RecoveryStage,
+};
 
 use super::zero::unasked;
 use crate::{ObjectHead, Refusal, ResourceHead};
@@ -54,8 +56,12 @@ pub(super) fn check_recovery_stop(
 ) -> Result<(), Refusal> {
     let what = || format!("pod {name} is stopped for a recovery");
     let recovery = under_way(resource, what)?;
-    consented(recovery, resource, what)?;
-    without_quorum(resource, etcd, what)?;
+    if recovery.stage == RecoveryStage::Renewing {
+        renews(name, recovery, etcd)?;
+    } else {
+        consented(recovery, resource, what)?;
+        without_quorum(resource, etcd, what)?;
+    }
     let keeps_disk = pod.is_some_and(|pod| pod.claim.as_deref() == Some(name));
     if keeps_disk && (recovery.survivor != name || pre.claim_uid.is_some()) {
         return Ok(());
@@ -63,6 +69,21 @@ pub(super) fn check_recovery_stop(
     Err(Refusal::StillRunning {
         pod: name.to_owned(),
     })
+}
+
+/// The survivor is taken down once more while it is the only voter: nobody is there who would miss it.
+fn renews(name: &str, recovery: &Recovery, etcd: &EtcdView) -> Result<(), Refusal> {
+    let is_shared = etcd
+        .membership
+        .seen()
+        .is_some_and(|list| list.voters().count() > 1);
+    if recovery.survivor == name && !is_shared {
+        return Ok(());
+    }
+    Err(unasked(
+        &format!("pod {name} is stopped for a recovery"),
+        "it is the survivor and the only voter",
+    ))
 }
 
 /// The survivor is started alone when nobody else is left who could vote.
@@ -76,7 +97,9 @@ pub(super) fn check_alone(
     let recovery = under_way(resource, what)?;
     consented(recovery, resource, what)?;
     without_quorum(resource, etcd, what)?;
-    let missing = if recovery.survivor != name {
+    let missing = if recovery.stage != RecoveryStage::Forcing {
+        "the members were stopped"
+    } else if recovery.survivor != name {
         "it is the survivor"
     } else if pre.claim_uid.is_none() {
         "its claim is known"

@@ -5,7 +5,9 @@
 //! 2. It holds the consent against what is so, and remembers the recovery before anything is done.
 //! 3. `attend` stops every member and waits until no pod is left, so that nobody else can vote.
 //! 4. It makes the survivor's pod again with `--force-new-cluster` on its own claim. Once the survivor answers as the
-//!    only voter, the flag is taken back before anything else. From then on it is a cluster of one, and grows.
+//!    only voter, the flag is taken back before anything else.
+//! 5. The pod is made once more without the flag: a kubelet that did not hear of the annotation must not start it alone
+//!    again, beside others. From then on it is a cluster of one, and grows.
 //!
 //! # Guarantees
 //! Without a consent that names this cluster and this member nothing happens. A consent counts once: one that is found
@@ -20,7 +22,7 @@ use contract::{
     RecoveryStage, names,
 };
 
-use super::{SOON, Sleep, Step, birth::apply, consent::is_of};
+use super::{SOON, Sleep, Step, birth::apply, consent::is_of, repair};
 use crate::assess::{Living, Member, Situation, name_of};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -61,6 +63,7 @@ pub(super) fn attend(
         (RecoveryStage::Stopping | RecoveryStage::Forcing, Some(list)) => {
             answered(situation, living, recovery, list, step);
         }
+        (RecoveryStage::Renewing, _) => renew(cluster, situation, living, recovery, step),
         (RecoveryStage::Stopping, None) if !consented => {
             step.find(
                 FindingKind::Doing,
@@ -260,13 +263,52 @@ fn answered(
         step.actions.push(action);
         return;
     }
+    step.recovery = Some(Change::Set(Recovery {
+        stage: RecoveryStage::Renewing,
+        ..recovery.clone()
+    }));
+    step.look_again(SOON, Reason::RecoveringQuorum);
+}
+
+/// Makes the survivor's pod once more, as an ordinary one.
+fn renew(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    recovery: &Recovery,
+    step: &mut Step,
+) {
+    let survivor = recovery.survivor.as_str();
+    step.find_of(
+        FindingKind::Doing,
+        Reason::RecoveringQuorum,
+        survivor,
+        format!("{survivor} is the only member now and is started once more as any other."),
+    );
+    let flagged: Vec<&Pod> = living
+        .pods
+        .values()
+        .copied()
+        .filter(|pod| {
+            pod.annotations
+                .contains_key(names::FORCE_NEW_CLUSTER_ANNOTATION)
+        })
+        .collect();
+    if !flagged.is_empty() {
+        delete(situation, living, &flagged, step);
+        return;
+    }
+    repair::restore_pods(cluster, situation, living, step);
+    let Some(list) = living.membership else {
+        return;
+    };
     step.actions.push(pre::event_of(
-        resource,
+        &situation.snapshot.resource,
         EventType::Normal,
         Reason::RecoveringQuorum,
         format!(
-            "{} is the only member of cluster {} now; others join it",
-            recovery.survivor, list.cluster_id
+            "{survivor} is the only member of cluster {} now; others join it",
+            list.cluster_id
         ),
     ));
     step.recovery = Some(Change::Set(Recovery {

@@ -334,9 +334,32 @@ fn learners_that_old_etcd_keeps_are_taken_out() {
     );
 }
 
+/// Its kubelet may not have heard that the flag was taken back.
+#[test]
+fn the_survivors_pod_is_made_once_more_without_the_flag() {
+    assert_eq!(stage(&alone("")), Some(RecoveryStage::Renewing));
+    let mut world = alone("");
+    world.status = written(&world.decide()).unwrap();
+    assert_eq!(effects(&world.decide()), ["Delete Pod shop-m0"]);
+    let mut gone = world.clone().without_pod(0);
+    gone.snapshot.etcd.membership = Observed::Absent;
+    assert_eq!(effects(&gone.decide()), ["Apply Pod shop-m0"]);
+    assert_eq!(stage(&gone), Some(RecoveryStage::Renewing));
+}
+
+/// The survivor answers as the only member, and nothing of the flag is left.
+fn renewed() -> World {
+    let mut world = alone("");
+    world.status = written(&world.decide()).unwrap();
+    world.pods()[0]
+        .annotations
+        .remove(names::FORCE_NEW_CLUSTER_ANNOTATION);
+    world
+}
+
 #[test]
 fn then_it_is_a_cluster_of_one_that_grows_and_keeps_the_old_claims() {
-    let world = alone("");
+    let world = renewed();
     assert_eq!(stage(&world), Some(RecoveryStage::Done));
     let mut done = world;
     done.status = written(&done.decide()).unwrap();
@@ -356,7 +379,7 @@ fn then_it_is_a_cluster_of_one_that_grows_and_keeps_the_old_claims() {
 
 #[test]
 fn the_old_claims_go_when_the_cluster_has_its_size_again() {
-    let mut world = alone("").wanting(1);
+    let mut world = renewed().wanting(1);
     world.status = written(&world.decide()).unwrap();
     let mut effects = effects(&world.decide());
     effects.retain(|effect| effect.contains("PersistentVolumeClaim"));

@@ -156,6 +156,30 @@ fn a_pod_that_holds_its_data_is_not_stopped_for_a_recovery() {
 }
 
 #[test]
+fn the_survivor_is_taken_down_once_more_while_it_is_the_only_voter() {
+    let mut renewing = under_way();
+    renewing.status["recovery"] = json!(recovery(RecoveryStage::Renewing));
+    let mut survivor = stop();
+    if let Effect::Delete { name, .. } = &mut survivor.effect {
+        *name = "a-1".to_owned();
+    }
+    survivor.pre.claim_uid = Some("uid-claim".to_owned());
+    let fresh = || {
+        let mut fresh = fresh_of(&renewing);
+        if let Observed::Seen(head) = &mut fresh.object {
+            head.claim = Some("a-1".to_owned());
+        }
+        fresh
+    };
+    let mut alone = fresh();
+    alone.membership().members.truncate(1);
+    assert_eq!(rule(&survivor, &alone), "");
+    assert_eq!(rule(&survivor, &fresh()), "Unasked");
+    assert_eq!(rule(&stop(), &alone), "Unasked");
+    assert_eq!(rule(&start(), &stopped(&renewing)), "Unasked");
+}
+
+#[test]
 fn the_survivor_starts_alone_when_nobody_is_left() {
     assert_eq!(rule(&start(), &stopped(&under_way())), "");
     assert_eq!(
