@@ -11,6 +11,7 @@ mod pre;
 mod quorum;
 mod status;
 mod step;
+mod stored;
 mod validate;
 
 use contract::{Decision, Description, Effect, Reason, Requeue, SCHEMA, Snapshot};

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::step::{Change, Sleep, Step};
+use crate::stored;
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -26,7 +27,7 @@ pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Findi
     if resource.status.is_null() {
         return Ok(EtcdClusterStatus::default());
     }
-    serde_path_to_error::deserialize(&resource.status).map_err(|error| Finding {
+    stored::read(&resource.status).map_err(|error| Finding {
         kind: FindingKind::Blocked,
         reason: Reason::UnreadableStatus,
         message: format!(

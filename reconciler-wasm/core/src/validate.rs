@@ -7,6 +7,8 @@ use contract::{
 };
 use semver::Version;
 
+use crate::stored;
+
 /// Image repository when the spec names none.
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Version when the spec names none.
@@ -104,7 +106,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
 }
 
 fn serde_path(spec: &serde_json::Value) -> Result<EtcdClusterSpec, Finding> {
-    serde_path_to_error::deserialize(spec).map_err(|error| {
+    stored::read(spec).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." {
             "spec".to_owned()
