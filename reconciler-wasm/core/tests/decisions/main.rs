@@ -6,8 +6,10 @@
 )]
 
 mod birth;
+mod consent;
 mod fixture;
 mod repair;
 mod rest;
 mod scale;
 mod spec;
+mod zero;
