@@ -6,9 +6,11 @@
 )]
 
 mod birth;
+mod consent;
 mod fixture;
 mod repair;
 mod rest;
 mod scale;
 mod spec;
 mod upgrade;
+mod zero;
