@@ -23,6 +23,8 @@ pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-clu
 /// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
 /// the image in force is the one that runs.
 pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
+/// Annotation of a pod: a digest of the part of `spec.pod` that it was made from.
+pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 /// Name of the container that runs etcd.
 pub const ETCD_CONTAINER: &str = "etcd";
 /// Name of the data volume of a pod.

@@ -105,6 +105,8 @@ reasons! {
     Settling,
     /// Leadership is moved away from a member before it leaves.
     MovingLeader,
+    /// `spec.pod` changed: the members' pods are made again one at a time, the leader's last.
+    Reshaping,
     /// A member left etcd's list; its pod and its disk are being deleted.
     MemberDeparting,
     /// A member's pod is gone and is made again on its own disk.

@@ -9,6 +9,7 @@ mod furnish;
 mod join;
 mod leave;
 mod repair;
+mod reshape;
 mod scale;
 mod seal;
 pub(crate) mod upgrade;
@@ -154,9 +155,11 @@ fn formed(
     depart::finish(situation, living, step);
     // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || reshape::rescue(cluster, situation, membership, living, step)
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
+        || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step);
     if !is_taken {
         upgrade::roll(cluster, situation, membership, living, step);

@@ -5,6 +5,8 @@
 use contract::{EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, names};
 use semver::Version;
 
+use crate::build;
+
 /// Image repository when the spec names none.
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Version when the spec names none.
@@ -41,6 +43,8 @@ pub(crate) struct Cluster {
     pub(crate) through_minors: bool,
     pub(crate) paused: bool,
     pub(crate) pod: PodPolicy,
+    /// What pods made from `pod` are marked with.
+    pub(crate) shape: String,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -100,6 +104,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         version,
         through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
+        shape: build::shape(&pod),
         pod,
         findings,
     })

@@ -1,4 +1,4 @@
-//! What a restart with another image may cost: one vote for a while, and never that of a quorum.
+//! What a restart of a member on its own disk may cost: one vote for a while, and never that of a quorum.
 //!
 //! The disk stays where it is, so a cluster of one or two, which has no quorum to spare, may be restarted when all others
 //! are healthy.

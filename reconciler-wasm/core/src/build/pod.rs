@@ -152,10 +152,15 @@ fn build(
             names::INITIAL_STATE_ANNOTATION.to_owned(),
             start.state.to_owned(),
         ),
+        (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
     for (key, value) in policy.annotations.iter().flatten() {
-        let ours =
-            key == names::INITIAL_CLUSTER_ANNOTATION || key == names::INITIAL_STATE_ANNOTATION;
+        let ours = [
+            names::INITIAL_CLUSTER_ANNOTATION,
+            names::INITIAL_STATE_ANNOTATION,
+            names::SHAPE_ANNOTATION,
+        ]
+        .contains(&key.as_str());
         if !ours {
             annotations.insert(key.clone(), value.clone());
         }
