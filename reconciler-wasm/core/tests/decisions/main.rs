@@ -8,6 +8,7 @@
 mod birth;
 mod fixture;
 mod repair;
+mod reshape;
 mod rest;
 mod scale;
 mod spec;
