@@ -9,6 +9,7 @@ mod disks;
 mod harness;
 mod members;
 mod recordings;
+mod reshape;
 mod restarts;
 mod scale;
 mod surroundings;
@@ -94,6 +95,18 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",
             upgrade::alone,
+        ),
+        scenarios.trial(
+            "reshape::a_changed_pod_policy_makes_pods_again_on_their_disks_under_writes",
+            reshape::on_volumes,
+        ),
+        scenarios.trial(
+            "reshape::a_policy_that_no_node_can_follow_stops_at_one_pod_and_is_taken_back",
+            reshape::impossible,
+        ),
+        scenarios.trial(
+            "reshape::claims_asked_for_later_move_the_data_out_of_the_pods",
+            reshape::out_of_pods,
         ),
         scenarios.trial(
             "members::a_member_left_frozen_is_restarted_and_keeps_its_id",

@@ -5,7 +5,7 @@
 use contract::{EtcdView, Preconditions};
 
 use super::membership::{enough, living};
-use super::restart::check_restart;
+use super::restart::others_suffice;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
 use crate::{ObjectHead, Refusal, ResourceHead};
@@ -84,9 +84,8 @@ pub(super) fn check_pod_deletion(
     if keeps_disk && !votes.is_healthy(member) {
         return Ok(());
     }
-    // Its disk stays: the rules are those of a restart, where a cluster of one or two has none to spare.
     if keeps_disk {
-        return check_restart(name, pre, resource, object, etcd);
+        return others_suffice(&votes, touched);
     }
     enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
 }
