@@ -121,6 +121,10 @@ reasons! {
     ReplacingMember,
     /// A member was ended for using more memory than its limit allows. It is not replaced: a new one would end the same way.
     OutOfMemory,
+    /// A member's volume grows to the size that the spec asks for.
+    VolumeGrowing,
+    /// A member's volume cannot grow; it keeps its size.
+    VolumeNotGrown,
     /// The scheduler finds no node for a member's pod.
     Unschedulable,
     /// The image of a member's pod cannot be pulled.

@@ -8,6 +8,7 @@ mod build;
 mod clock;
 mod entropy;
 mod pre;
+mod quantity;
 mod quorum;
 mod status;
 mod step;

@@ -12,6 +12,7 @@ mod repair;
 mod reshape;
 mod scale;
 mod seal;
+mod storage;
 pub(crate) mod upgrade;
 
 use contract::{
@@ -164,6 +165,7 @@ fn formed(
     if !is_taken {
         upgrade::roll(cluster, situation, membership, living, step);
     }
+    storage::grow(cluster, situation, living, step);
     furnish::hold_back_failing(situation, step);
 }
 

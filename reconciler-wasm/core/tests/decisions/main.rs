@@ -12,4 +12,5 @@ mod reshape;
 mod rest;
 mod scale;
 mod spec;
+mod storage;
 mod upgrade;
