@@ -28,9 +28,6 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     if truth.paused {
         return true;
     }
-    if is_stuck(truth) {
-        return true;
-    }
     let Ok(size) = usize::try_from(truth.size) else {
         return false;
     };
@@ -60,32 +57,22 @@ fn runs_what_is_asked(truth: &Truth) -> bool {
     truth.members.iter().all(runs)
 }
 
-/// Whether a member was left with an image that does not exist, and then something impossible was asked for: that is
-/// for a person to correct.
-fn is_stuck(truth: &Truth) -> bool {
-    let down = truth
-        .members
-        .iter()
-        .filter(|member| member.release.is_none());
-    let is_one = down.count() == 1;
-    is_one && !is_reachable(truth)
-}
-
 /// Whether etcd's rules lead from what the members run to the asked release, and the spec allows so long a way.
 fn is_reachable(truth: &Truth) -> bool {
-    let (Some(asked), Some(minor)) = (truth.asked, truth.minor) else {
+    let lowest = truth
+        .members
+        .iter()
+        .filter_map(|member| member.release)
+        .min();
+    let taken_on = truth.minor.or_else(|| lowest.map(|lowest| lowest.minor));
+    let (Some(asked), Some(minor)) = (truth.asked, taken_on) else {
         return true;
     };
     if asked.minor < minor {
         return false;
     }
-    let Some(lowest) = truth
-        .members
-        .iter()
-        .filter_map(|member| member.release)
-        .min()
-    else {
-        return true;
+    let Some(lowest) = lowest else {
+        return truth.through || asked.minor == minor;
     };
     let leaves = |lowest: Release| match lowest.minor {
         5 => lowest.patch >= 26,

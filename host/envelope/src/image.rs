@@ -32,8 +32,8 @@ pub(crate) fn judge_image(
     }
 }
 
-/// A living pod may be given the image of the asked version; with `spec.upgrade.throughMinors` also one between what
-/// members run and what is asked. Nobody else may be waiting for such a restart.
+/// A living pod may be given the image of the asked version, or return to the one that its member ran; with
+/// `spec.upgrade.throughMinors` it may also be given one between what members run and what is asked. Nobody else may be waiting for such a restart.
 pub(crate) fn judge_new_image(
     name: &str,
     image: &str,
@@ -45,9 +45,9 @@ pub(crate) fn judge_new_image(
     let version = tag(image, spec)
         .and_then(|tag| tag.strip_prefix('v'))
         .and_then(|version| Version::parse(version).ok());
-    let is_allowed = version
-        .as_ref()
-        .is_some_and(|version| is_on_the_way(version, snapshot, spec));
+    let is_allowed = version.as_ref().is_some_and(|version| {
+        is_on_the_way(version, snapshot, spec) || has_run(name, version, snapshot)
+    });
     if !is_allowed {
         refusals.push(foreign(image, spec));
     }
@@ -89,6 +89,16 @@ fn is_about_to_restart(pod: &Pod) -> bool {
     pod.running
         && pod.deleted.is_none()
         && pod.annotations.get(names::RESTARTS_ANNOTATION) == Some(&pod.restarts.to_string())
+}
+
+/// Whether the member answered with this version when it last did.
+fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
+    let text =
+        |record: &Value, key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    records(snapshot).any(|record| {
+        text(record, "name").as_deref() == Some(name)
+            && text(record, "version").as_deref() == Some(&version.to_string())
+    })
 }
 
 fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec) -> bool {

@@ -235,8 +235,7 @@ impl World {
             Some(process) if !process.frozen => self.reached_again(number),
             Some(_) => {}
             None if pod.api.phase == PodPhase::Running => {
-                pod.api.running = false;
-                pod.api.restarts += 1;
+                pod.api.restarts += u32::from(std::mem::take(&mut pod.api.running));
                 self.after(300, 2_000, Timer::Start(number));
             }
             None => {}

@@ -82,13 +82,16 @@ fn entry(name: &str, url: &str) -> String {
 }
 
 /// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
-/// versions is still at the older one and takes no member of a version before it.
+/// versions is still at the older one. An image that its pod has and nobody answered with may not even run.
 pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
     let oldest = living
         .voters()
         .filter_map(|member| {
             let version = semver::Version::parse(&member.status()?.version).ok()?;
-            Some((version, member.pod?))
+            let pod = member
+                .pod
+                .filter(|pod| version_of(&pod.image) == version.to_string())?;
+            Some((version, pod))
         })
         .min_by(|(version, _), (other, _)| version.cmp(other))
         .map(|(_, pod)| pod);

@@ -218,6 +218,11 @@ pub(super) fn attend(
         }
     }
     furnish::hold_back_failing(situation, step);
+    let up = living
+        .members
+        .iter()
+        .filter(|member| member.is_healthy())
+        .count();
     let waiting: Vec<String> = living
         .members
         .iter()
@@ -229,7 +234,7 @@ pub(super) fn attend(
         Reason::Forming,
         format!(
             "{} of {} members answer, {} are needed to form the cluster. {}",
-            birth.members.len() - waiting.len(),
+            up,
             birth.members.len(),
             quorum(birth.members.len()),
             waiting.join("; ")

@@ -53,7 +53,7 @@ pub(super) fn attend(
         );
         return true;
     }
-    if learner.disk == Disk::Lost || is_stuck(cluster, situation, learner) {
+    if learner.disk == Disk::Lost || is_stuck(cluster, situation, living, learner) {
         let note = format!(
             "Learner {} did not catch up ({}); another one takes its place",
             learner.name,
@@ -135,7 +135,12 @@ fn join_pod(
 
 /// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
 /// image, or while no node has room for a claim that is still free.
-fn is_stuck(cluster: &Cluster, situation: &Situation<'_>, learner: &Member<'_>) -> bool {
+fn is_stuck(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    learner: &Member<'_>,
+) -> bool {
     if learner.is_healthy() {
         return false;
     }
@@ -148,10 +153,11 @@ fn is_stuck(cluster: &Cluster, situation: &Situation<'_>, learner: &Member<'_>) 
         .volume
         .is_none_or(|volume| volume.phase == VolumePhase::Pending);
     let is_hopeless = learner.pod.is_some_and(|pod| {
-        let no_image = pod
-            .waiting
-            .as_deref()
-            .is_some_and(|why| why.contains("Image"));
+        let no_image = build::running_image(living) == Some(pod.image.as_str())
+            && pod
+                .waiting
+                .as_deref()
+                .is_some_and(|why| why.contains("Image"));
         no_image || (pod.unschedulable.is_some() && is_free)
     });
     !is_hopeless && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE

@@ -2,7 +2,7 @@
 //!
 //! # Flow
 //! 1. [`plan`] says which image all members are to have next; a way through several minor versions has several stages.
-//! 2. `rescue` gives a member that is down and has another image the planned one: it has nothing to lose by it.
+//! 2. [`rescue`] gives a member that is down and has another image the planned one: it has nothing to lose by it.
 //! 3. `roll` restarts the others one by one, when everybody is healthy: followers by name, then the leader, which
 //!    hands over first.
 //!
@@ -13,15 +13,16 @@
 
 mod path;
 mod plan;
+mod rescue;
 
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, Effect, FindingKind, Membership, Millis, Observed, Pod, Reason, Snapshot, names,
+    Action, Effect, FindingKind, Membership, Millis, Observed, Reason, Snapshot, names,
 };
 
 use super::{LATER, SOON, Step};
-use crate::assess::{Disk, Living, Member, Situation};
+use crate::assess::{Living, Member, Situation};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
@@ -29,6 +30,7 @@ use crate::validate::Cluster;
 pub(crate) use path::is_inconsistent;
 pub(crate) use plan::{Plan, Stage, is_on_its_way, plan, version_of_image};
 use plan::{is_restart_due, is_restart_pending};
+pub(super) use rescue::rescue;
 
 /// How far a member's log may be behind the leader's: both were asked at slightly different times, and clients write.
 const LAG: u64 = 1_000;
@@ -50,95 +52,6 @@ pub(super) fn say(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
             ),
         );
     }
-}
-
-/// Gives a voter that is down and has another image than planned that image. Says whether it did.
-pub(super) fn rescue(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    living: &Living<'_>,
-    step: &mut Step,
-) -> bool {
-    let Plan::Move(stage) = plan(cluster, living) else {
-        return false;
-    };
-    let now = situation.snapshot.now;
-    let is_too_early = living
-        .voters()
-        .any(|other| other.is_healthy() && other.up_for(now) < AGREEMENT);
-    // One that has the image and does not answer with it may have been given one that does not run.
-    let is_proving = |member: &Member<'_>| {
-        !member.answers
-            && is_on_its_way(member)
-            && member.pod.is_some_and(|pod| pod.image == stage.image)
-    };
-    if (stage.is_next_minor && is_too_early)
-        || is_restart_due(living)
-        || living.voters().any(is_proving)
-    {
-        return false;
-    }
-    let rescued = living
-        .voters()
-        .filter(|member| !member.is_healthy() && member.disk == Disk::Kept)
-        .find_map(|member| {
-            let pod = member.pod.filter(|pod| {
-                pod.image != stage.image && pod.deleted.is_none() && pod.unschedulable.is_none()
-            })?;
-            let action = rescue_of(situation, living, member, pod, &stage)?;
-            Some((member, pod, action))
-        });
-    let Some((member, pod, action)) = rescued else {
-        return false;
-    };
-    step.actions.push(action);
-    step.find_of(
-        FindingKind::Doing,
-        Reason::Upgrading,
-        member.name,
-        format!(
-            "{} is down with {} and gets {}: {}.",
-            member.name,
-            pod.image,
-            stage.image,
-            member.complaint()
-        ),
-    );
-    step.moved = Some((member.name.to_owned(), stage.image));
-    step.look_again(SOON, Reason::Upgrading);
-    true
-}
-
-/// The change of a member's image that costs no vote, or that the others can bear.
-fn rescue_of(
-    situation: &Situation<'_>,
-    living: &Living<'_>,
-    member: &Member<'_>,
-    pod: &Pod,
-    stage: &Stage,
-) -> Option<Action> {
-    let action = set_image(situation, member, stage)?;
-    // A container that does not run has no vote to lose. Without a quorum, only what was begun is finished or undone.
-    if !pod.running && (living.votes().has_quorum() || is_begun(living, member, stage)) {
-        return Some(action);
-    }
-    let membership = living
-        .membership
-        .filter(|_| others_are_healthy(living, member))?;
-    on_quorum(action, membership, member)
-}
-
-/// Whether the member was being moved already, or stays within what it ran. A sole voter has nobody to wait for.
-fn is_begun(living: &Living<'_>, member: &Member<'_>, stage: &Stage) -> bool {
-    living.voters().count() == 1
-        || is_on_its_way(member)
-        || plan::version_ran(member).is_some_and(|ran| ran.minor == stage.version.minor)
-}
-
-fn others_are_healthy(living: &Living<'_>, member: &Member<'_>) -> bool {
-    living
-        .voters()
-        .all(|other| other.name == member.name || other.is_healthy())
 }
 
 /// Takes one step towards the planned image, when everybody is healthy.

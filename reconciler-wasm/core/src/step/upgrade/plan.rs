@@ -64,7 +64,8 @@ pub(crate) fn plan(cluster: &Cluster, living: &Living<'_>) -> Plan {
 }
 
 /// Says why members of `highest` cannot return to the older minor version of `version`, if they cannot: the cluster
-/// takes on a version as soon as all members run it, and one that has the old image is the proof that it has not.
+/// takes on a version as soon as all members run it, and one that answers with the old version and
+/// keeps the old image is the proof that it has not.
 fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> Option<String> {
     if version.minor >= highest.minor {
         return None;
@@ -74,6 +75,7 @@ fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> O
             .pod
             .and_then(|pod| version_of_image(&pod.image))
             .is_some_and(|image| image.minor == version.minor)
+            && member.answers
             && version_ran(member).is_some_and(|ran| ran.minor == version.minor)
     };
     if living.voters().any(keeps_back) {
