@@ -13,7 +13,7 @@ use crate::Refusal;
 use crate::child::{field, only};
 use crate::image::judge_image;
 use security::{judge_container_security, judge_pod_security};
-pub(crate) use start::judge_pod_annotations;
+pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
 use volume::judge_volume;
 

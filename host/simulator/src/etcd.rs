@@ -77,6 +77,12 @@ impl Etcd {
         flags: &Flags<'_>,
         peers: &[Peer],
     ) -> Start {
+        if flags.alone
+            && let Some(data) = self.disks.get_mut(&disk).and_then(Option::as_mut)
+        {
+            data.force();
+            return Start::Runs;
+        }
         if let Some(data) = self.data(disk) {
             let (cluster, me) = (data.cluster, data.me);
             if let Some(why) = why_not_of(data, flags.minor) {
@@ -348,6 +354,8 @@ pub(crate) struct Flags<'a> {
     pub(crate) token: &'a str,
     /// The minor version of the binary.
     pub(crate) minor: u64,
+    /// `--force-new-cluster`.
+    pub(crate) alone: bool,
 }
 
 /// Why a binary does not start on this data: etcd goes up by one minor version and never down.

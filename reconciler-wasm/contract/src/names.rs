@@ -25,6 +25,8 @@ pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-clu
 pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
 /// Annotation of a pod: a digest of the part of `spec.pod` that it was made from.
 pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
+/// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
+pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
 /// Name of the container that runs etcd.
 pub const ETCD_CONTAINER: &str = "etcd";
 /// Name of the data volume of a pod.

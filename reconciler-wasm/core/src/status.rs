@@ -12,9 +12,12 @@ use contract::{
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
-use crate::pre;
-use crate::step::Step;
+use crate::clock;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
 use crate::step::upgrade::{self, Plan};
+use crate::step::{Change, Sleep, Step};
+use crate::stored;
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -25,7 +28,7 @@ pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Findi
     if resource.status.is_null() {
         return Ok(EtcdClusterStatus::default());
     }
-    serde_path_to_error::deserialize(&resource.status).map_err(|error| Finding {
+    stored::read(&resource.status).map_err(|error| Finding {
         kind: FindingKind::Blocked,
         reason: Reason::UnreadableStatus,
         message: format!(
@@ -103,6 +106,16 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        asleep_since: match step.sleep {
+            Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
+            Some(Sleep::Ends) => None,
+            None => memory.asleep_since.clone(),
+        },
+        recovery: match &step.recovery {
+            Some(Change::Set(recovery)) => Some(recovery.clone()),
+            Some(Change::Forget) => None,
+            None => memory.recovery.clone(),
+        },
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),
     };
@@ -115,7 +128,15 @@ pub(crate) fn render(
             status.target_version = cluster.version.to_string();
         }
     }
-    conditions::render(&mut status.conditions, cluster, situation, living, step);
+    let asleep = status.asleep_since.is_some();
+    conditions::render(
+        &mut status.conditions,
+        cluster,
+        situation,
+        living,
+        step,
+        asleep,
+    );
     status
 }
 
@@ -178,6 +199,7 @@ pub(crate) fn write_if_changed(
     let resource = &snapshot.resource;
     let mut first = Vec::new();
     let events = transitions(memory, &status);
+    let falls_asleep = status.asleep_since.is_some() && memory.asleep_since.is_none();
     let mut action = pre::action(
         resource,
         Effect::UpdateStatus {
@@ -185,6 +207,11 @@ pub(crate) fn write_if_changed(
         },
     );
     action.pre.resource_version = Some(resource.resource_version.clone());
+    // What sleeps must be whole at this very moment.
+    if let Some(list) = snapshot.etcd.membership.seen().filter(|_| falls_asleep) {
+        action = action.on_members(list);
+        action.pre.healthy_voters = u32::try_from(quorum(list.voters().count())).ok();
+    }
     first.push(action);
     first.extend(
         events
@@ -229,7 +256,9 @@ fn transitions(
             continue;
         }
         match (was, record.health) {
-            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown) => {
+            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown)
+                if after.asleep_since.is_none() =>
+            {
                 events.push((
                     EventType::Warning,
                     Reason::MemberUnhealthy.name().to_owned(),

@@ -6,7 +6,7 @@ use contract::{MemberHealth, MemberRecord, MemberRole};
 
 use crate::assess::{Living, Member, Situation};
 use crate::clock;
-use crate::step::Step;
+use crate::step::{Sleep, Step};
 
 /// The records of a pass, sorted by name.
 pub(crate) fn records(
@@ -35,7 +35,9 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
             .as_ref()
             .is_some_and(|version| *version != status.version)
     });
-    let is_same = !is_another && was_down == Some(health != MemberHealth::Healthy);
+    // Members that were stopped on purpose have their whole patience once the others run again.
+    let wakes = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
+    let is_same = !is_another && !wakes && was_down == Some(health != MemberHealth::Healthy);
     let since = match (old, is_same) {
         (Some(old), true) => old.since.clone(),
         (Some(_) | None, _) => now.clone(),

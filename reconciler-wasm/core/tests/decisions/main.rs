@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod consent;
 mod fixture;
 mod repair;
 mod reshape;
@@ -14,3 +15,4 @@ mod scale;
 mod spec;
 mod storage;
 mod upgrade;
+mod zero;
