@@ -46,7 +46,13 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         .map(|member| member.name.as_str())
         .collect();
     names.sort_unstable();
-    let has_claims = truth.claims.is_empty() || truth.claims == names;
+    // Members that are to be stopped and have their data in their pods are left as they are.
+    let stays_in_pods = !truth.wants_claims || truth.size == 0;
+    let has_claims = truth.claims == names || (truth.claims.is_empty() && stays_in_pods);
+    let has_policy = truth
+        .members
+        .iter()
+        .all(|member| member.label == truth.label);
     truth.cluster.is_some()
         && truth.confirmed
         && truth.members.len() == size
@@ -57,6 +63,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && (!is_reachable(truth) || runs_what_is_asked(truth))
         && truth.pods == names
         && has_claims
+        && has_policy
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
 }

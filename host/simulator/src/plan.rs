@@ -74,6 +74,10 @@ pub enum Fault {
     Resize(i64),
     /// `spec.version` is edited.
     Version(Release),
+    /// A label in `spec.pod` is edited.
+    Label(u8),
+    /// `spec.pod` asks for claims from now on.
+    Claims,
     /// `spec.paused` is true for a while.
     Pause,
     /// Somebody reads whom the condition names as survivor, if it names one, and consents.
@@ -105,6 +109,8 @@ const FAULTS_UNTIL: i64 = 90_000;
 const NAPS: u64 = 0x7a9;
 /// And a third one.
 const CONSENTS: u64 = 0xc0_45e7;
+/// And a fourth one.
+const POLICIES: u64 = 0x90_11c1;
 
 impl Plan {
     /// The plan of a seed.
@@ -124,6 +130,7 @@ impl Plan {
             faults.extend(edits(&mut rng));
         }
         faults.extend(naps(seed));
+        faults.extend(policies(seed));
         faults.extend(consents(seed));
         Self {
             seed,
@@ -249,6 +256,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Restart
         | Fault::Echo
         | Fault::Version(_)
+        | Fault::Label(_)
+        | Fault::Claims
         | Fault::Resize(_)
         | Fault::Consent
         | Fault::RashConsent(_)
@@ -301,6 +310,24 @@ fn consents(seed: u64) -> Vec<Planned> {
                 0..=4 => Fault::Consent,
                 5..=6 => Fault::RashConsent(rng.u32(0..8)),
                 _ => Fault::Withdraw,
+            },
+        })
+        .collect()
+}
+
+/// Edits of `spec.pod`, in every fifth history.
+fn policies(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ POLICIES);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    (0..rng.u8(1..4))
+        .map(|_| Planned {
+            at: rng.i64(0..2 * FAULTS_UNTIL),
+            lasts: 0,
+            fault: match rng.u8(0..4) {
+                0 => Fault::Claims,
+                _ => Fault::Label(rng.u8(0..3)),
             },
         })
         .collect()
@@ -379,6 +406,8 @@ impl fmt::Display for Fault {
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
+            Self::Label(label) => write!(f, "somebody labels the pods {label}"),
+            Self::Claims => write!(f, "somebody asks for claims"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
             Self::Consent => write!(f, "somebody consents as the condition says"),
             Self::RashConsent(which) => {

@@ -224,11 +224,6 @@ pub(super) fn attend(
         }
     }
     furnish::hold_back_failing(situation, step);
-    let up = living
-        .members
-        .iter()
-        .filter(|member| member.is_healthy())
-        .count();
     let waiting: Vec<String> = living
         .members
         .iter()
