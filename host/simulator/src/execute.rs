@@ -203,7 +203,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before,
+                before: Box::new(before),
                 lost,
                 late: self.landing,
             });
