@@ -169,10 +169,12 @@ fn formed(
     }
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
-        upgrade::rescue(cluster, situation, living, step);
+        let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
             say_quorum_lost(situation, cluster_id, living, step);
-            consent::begin(cluster, situation, cluster_id, living, step);
+            if !is_taken {
+                consent::begin(cluster, situation, cluster_id, living, step);
+            }
         }
         return;
     };

@@ -33,6 +33,10 @@ const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
 /// Plans the first members and starts them.
 pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     let Some(size) = cluster.size else { return };
+    if size == 0 {
+        zero::say_unborn(step);
+        return;
+    }
     if upgrade::is_inconsistent(&cluster.version) {
         step.find(
             FindingKind::Invalid,
@@ -42,10 +46,6 @@ pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut 
                 cluster.version
             ),
         );
-        return;
-    }
-    if size == 0 {
-        zero::say_unborn(step);
         return;
     }
     if furnish::is_obstructed(cluster, situation, step) {
