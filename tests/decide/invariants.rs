@@ -59,7 +59,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     let has_policy = truth
         .members
         .iter()
-        .all(|member| member.label == truth.label);
+        .all(|member| member.label == truth.label || (truth.size == 0 && is_in_pod(member)));
     truth.cluster.is_some()
         && truth.confirmed
         && truth.members.len() == size
