@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod backoff;
+pub mod certificate;
 pub mod error;
 pub mod etcd;
 pub mod events;

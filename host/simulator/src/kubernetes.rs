@@ -254,6 +254,8 @@ impl Member {
                 claim,
                 initial_cluster: None,
                 initial_cluster_state: None,
+                peer_secret: None,
+                server_secret: None,
             },
         };
         member.refresh();

@@ -117,7 +117,8 @@ pub struct StaticTls {
     /// Secrets of the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberSecrets>,
-    /// Secret with `etcd-client.crt`, `etcd-client.key`, `etcd-client-ca.crt`, with which the operator is a client.
+    /// Secret with `etcd-client.crt`, `etcd-client.key`, `etcd-client-ca.crt`, with which the operator is a client. A
+    /// Secret of the type kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator_secret: Option<String>,
 }
@@ -127,10 +128,12 @@ pub struct StaticTls {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemberSecrets {
-    /// Secret with `peer.crt`, `peer.key`, `peer-ca.crt`, for the traffic between members.
+    /// Secret with `peer.crt`, `peer.key`, `peer-ca.crt`, for the traffic between members. A Secret of the type
+    /// kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_secret: Option<String>,
-    /// Secret with `server.crt`, `server.key`, `server-ca.crt`, for the traffic with clients.
+    /// Secret with `server.crt`, `server.key`, `server-ca.crt`, for the traffic with clients. A Secret of the type
+    /// kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret: Option<String>,
 }

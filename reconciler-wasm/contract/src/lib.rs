@@ -15,6 +15,7 @@ pub mod names;
 mod report;
 mod snapshot;
 mod status;
+mod tls;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
@@ -34,6 +35,7 @@ pub use status::{
     Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
     MemberRole, Phase,
 };
+pub use tls::{TlsFiles, TlsRole, TlsSecrets, certificate_covers};
 
 /// The schema number of [`Snapshot`] and [`Decision`]. It grows with breaking changes only; additions keep it.
 pub const SCHEMA: u32 = 1;

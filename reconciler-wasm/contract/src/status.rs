@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, MemberId};
+use crate::{ClusterId, MemberId, TlsSecrets};
 
 /// The observed state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct EtcdClusterStatus {
     /// What is remembered of each member, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub member_records: Vec<MemberRecord>,
+    /// The Secrets that the members were started with; none means plain text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSecrets>,
     /// sha-256 of the reconciler module that decided this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,

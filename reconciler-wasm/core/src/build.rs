@@ -6,6 +6,7 @@ mod disruption;
 mod pod;
 mod service;
 mod storage;
+mod tls;
 
 use contract::{Resource, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};

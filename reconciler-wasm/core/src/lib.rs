@@ -11,6 +11,7 @@ mod pre;
 mod quorum;
 mod status;
 mod step;
+mod tls;
 mod validate;
 
 use contract::{Decision, Description, Effect, Reason, Requeue, SCHEMA, Snapshot};
@@ -34,7 +35,7 @@ pub fn describe() -> Description {
 ///
 /// # Flow
 /// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid.
-/// 2. `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
+/// 2. `tls` says which certificates are in use and whether they work; `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
 pub fn reconcile(snapshot: &Snapshot) -> Decision {
@@ -45,7 +46,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     if snapshot.resource.deleted.is_some() {
         return refuse(step::delete());
     }
-    let cluster = match validate::validate(&snapshot.resource) {
+    let mut cluster = match validate::validate(&snapshot.resource) {
         Ok(cluster) => cluster,
         Err(invalid) => {
             let status = status::refused(snapshot, &memory, &invalid);
@@ -54,6 +55,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
             return decide(step);
         }
     };
+    cluster.tls = tls::of(&cluster, snapshot, &memory);
     let situation = assess::assess(&cluster, snapshot, &memory);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);

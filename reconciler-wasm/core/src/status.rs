@@ -76,6 +76,14 @@ pub(crate) fn render(
         Some(_) => None,
         None => step.birth.clone().or_else(|| memory.birth.clone()),
     };
+    // Members are born with what the spec names, and keep it.
+    let secrets = if step.birth.is_some() {
+        &cluster.wanted_tls
+    } else {
+        &cluster.tls.in_use
+    };
+    let is_born = cluster_id.is_some() || birth.is_some();
+    let tls = Some(secrets.clone()).filter(|secrets| is_born && !secrets.is_plain());
     let mut status = EtcdClusterStatus {
         phase: phase(memory.phase, cluster_id, birth.is_some()),
         reason: String::new(),
@@ -92,6 +100,7 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        tls,
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),
     };

@@ -102,6 +102,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
                 .to_owned(),
         );
     } else {
+        step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -149,7 +150,9 @@ fn formed(
     };
     depart::finish(situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = repair::replace(situation, membership, living, step)
+    // None of them gets far while a new member would find no certificates that work.
+    let _ = !cluster.tls.is_sound()
+        || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || scale::scale(cluster, situation, membership, living, step);

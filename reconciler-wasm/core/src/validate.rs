@@ -2,8 +2,13 @@
 //!
 //! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
 
-use contract::{EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, names};
+use contract::{
+    EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, TlsPolicy, TlsRole,
+    TlsSecrets, names,
+};
 use semver::Version;
+
+use crate::tls::Tls;
 
 /// Image repository when the spec names none.
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
@@ -29,6 +34,7 @@ const RESERVED_ENV: &[&str] = &[
 ];
 
 /// A cluster that can be built.
+#[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) namespace: String,
@@ -38,6 +44,10 @@ pub(crate) struct Cluster {
     pub(crate) image: String,
     pub(crate) paused: bool,
     pub(crate) pod: PodPolicy,
+    /// The Secrets that the spec names.
+    pub(crate) wanted_tls: TlsSecrets,
+    /// The certificates that members use.
+    pub(crate) tls: Tls,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -50,12 +60,14 @@ impl Cluster {
 
     /// Where peers reach a member.
     pub(crate) fn peer_url(&self, member: &str) -> String {
-        format!("http://{}:{}", self.host(member), names::PEER_PORT)
+        let scheme = self.tls.scheme(TlsRole::Peer);
+        format!("{scheme}://{}:{}", self.host(member), names::PEER_PORT)
     }
 
     /// Where clients reach a member.
     pub(crate) fn client_url(&self, member: &str) -> String {
-        format!("http://{}:{}", self.host(member), names::CLIENT_PORT)
+        let scheme = self.tls.scheme(TlsRole::Server);
+        format!("{scheme}://{}:{}", self.host(member), names::CLIENT_PORT)
     }
 
     fn host(&self, member: &str) -> String {
@@ -71,13 +83,7 @@ impl Cluster {
 pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
     check_name(&resource.name)?;
-    if spec.tls.as_ref().is_some_and(|tls| tls.fixed.is_some()) {
-        return Err(invalid(
-            "spec.TLS: this version of the operator runs clusters without TLS only. Nothing is started, so that no \
-             traffic goes unencrypted against the spec. Remove spec.TLS, or wait for a version that serves it."
-                .to_owned(),
-        ));
-    }
+    let wanted_tls = check_tls(spec.tls.as_ref())?;
     let mut findings = Vec::new();
     let version = check_version(spec.version.as_deref(), &mut findings)?;
     let repository = check_repository(spec.repository.as_deref())?;
@@ -91,6 +97,8 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         version,
         paused: spec.paused.unwrap_or_default(),
         pod,
+        wanted_tls,
+        tls: Tls::default(),
         findings,
     })
 }
@@ -233,6 +241,19 @@ fn check_size(asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
             None
         }
     }
+}
+
+/// Members that speak TLS to clients need an operator that does, too, and the other way round.
+fn check_tls(policy: Option<&TlsPolicy>) -> Result<TlsSecrets, Finding> {
+    let secrets = TlsSecrets::of(policy);
+    if secrets.server.is_some() == secrets.operator.is_some() {
+        return Ok(secrets);
+    }
+    Err(invalid(format!(
+        "{} and {} belong together: members that speak TLS to clients need an operator that does, too. Give both or neither.",
+        TlsRole::Operator.field(),
+        TlsRole::Server.field()
+    )))
 }
 
 fn check_pod(mut pod: PodPolicy, findings: &mut Vec<Finding>) -> Result<PodPolicy, Finding> {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Birth, Membership, Resource, names};
+use contract::{Birth, Membership, Resource, TlsRole, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
     HTTPGetAction, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata;
+use super::{metadata, tls};
 use crate::assess::{Living, name_of};
 use crate::validate::Cluster;
 
@@ -176,7 +176,7 @@ fn build(
             subdomain: Some(names::peer_service(&cluster.name)),
             termination_grace_period_seconds: Some(30),
             tolerations: policy.tolerations.clone(),
-            volumes: Some(vec![data]),
+            volumes: Some([vec![data], tls::volumes(&cluster.tls)].concat()),
             ..PodSpec::default()
         }),
         status: None,
@@ -190,6 +190,11 @@ fn version_of(image: &str) -> String {
 }
 
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    let data = VolumeMount {
+        name: names::DATA_VOLUME.to_owned(),
+        mount_path: MOUNT.to_owned(),
+        ..VolumeMount::default()
+    };
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
         image: Some(image.to_owned()),
@@ -221,11 +226,7 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             ..SecurityContext::default()
         }),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(vec![VolumeMount {
-            name: names::DATA_VOLUME.to_owned(),
-            mount_path: MOUNT.to_owned(),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
     }
 }
@@ -235,14 +236,23 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
         format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
-        format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
-        format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
+        format!(
+            "--listen-peer-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Peer),
+            names::PEER_PORT
+        ),
+        format!(
+            "--listen-client-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Server),
+            names::CLIENT_PORT
+        ),
         format!("--advertise-client-urls={}", cluster.client_url(member)),
         format!(
             "--listen-metrics-urls=http://0.0.0.0:{}",
             names::METRICS_PORT
         ),
     ];
+    args.extend(tls::flags(&cluster.tls));
     if let Some(token) = &start.token {
         args.push(format!("--initial-cluster-token={token}"));
     }
@@ -262,7 +272,8 @@ fn environment(cluster: &Cluster) -> Vec<EnvVar> {
             ..EnvVarSource::default()
         }),
     };
-    let mut environment = cluster.pod.etcd_env.clone().unwrap_or_default();
+    let mut environment = tls::environment(&cluster.tls);
+    environment.extend(cluster.pod.etcd_env.iter().flatten().cloned());
     environment.push(from_annotation(
         "ETCD_INITIAL_CLUSTER",
         names::INITIAL_CLUSTER_ANNOTATION,
