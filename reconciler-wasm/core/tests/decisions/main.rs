@@ -6,6 +6,7 @@
 )]
 
 mod fixture;
+mod tls;
 
 use contract::{Observed, Phase, Reason};
 use fixture::{effects, fresh, healthy, id, member, reports, written};
