@@ -14,7 +14,7 @@ REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: bootstrap ## Start a real Kubernetes here, install the operator and watch a cluster become healthy
+run: bootstrap$(if $(KUBECONFIG),,-testbed) ## Start a real Kubernetes here, install the operator and watch a cluster become healthy
 	@cargo build --package tests --bin tour --bin testbed
 	@$(TARGET)/debug/tour run
 

@@ -41,10 +41,15 @@ pub fn describe() -> Description {
 pub fn reconcile(snapshot: &Snapshot) -> Decision {
     let memory = match status::remembered(&snapshot.resource) {
         Ok(memory) => memory,
-        Err(finding) => return refuse(Step::report(finding)),
+        Err(finding) => {
+            let told = status::tell(&snapshot.resource, &finding);
+            let mut step = Step::report(finding);
+            step.actions.push(told);
+            return decide(step);
+        }
     };
     if snapshot.resource.deleted.is_some() {
-        return refuse(step::delete());
+        return decide(step::delete());
     }
     let mut cluster = match validate::validate(&snapshot.resource) {
         Ok(cluster) => cluster,
@@ -52,6 +57,9 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
             let status = status::refused(snapshot, &memory, &invalid);
             let mut step = Step::report(invalid);
             status::write_if_changed(snapshot, &memory, status, &mut step);
+            // The API server may refuse the status of an object whose spec is of wrong types; the events must get out.
+            step.actions
+                .sort_by_key(|action| !matches!(action.effect, Effect::Event { .. }));
             return decide(step);
         }
     };
@@ -60,10 +68,6 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
     status::write_if_changed(snapshot, &memory, status, &mut step);
-    decide(step)
-}
-
-fn refuse(step: Step) -> Decision {
     decide(step)
 }
 

@@ -37,6 +37,16 @@ pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Findi
     })
 }
 
+/// An event that tells a finding no status can hold.
+pub(crate) fn tell(resource: &Resource, finding: &Finding) -> contract::Action {
+    pre::event_of(
+        resource,
+        EventType::Warning,
+        finding.reason,
+        finding.message.clone(),
+    )
+}
+
 /// The status of a resource whose spec cannot be followed: what was known stays, the conditions say why.
 pub(crate) fn refused(
     snapshot: &Snapshot,

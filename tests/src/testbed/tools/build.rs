@@ -166,6 +166,11 @@ async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
 
 fn go() -> Result<Command> {
     let go = find_program("go")
-        .context("Go 1.26 or later is not on PATH; the testbed builds Kubernetes with it")?;
-    Ok(Command::new(go).env("GOFLAGS", "").env("GOWORK", "off"))
+        .context("Go is not on PATH; the testbed builds Kubernetes with it")?;
+    // Debian's Go keeps to its own version; a module that names a newer one brings that along.
+    let toolchain = std::env::var("GOTOOLCHAIN").unwrap_or_else(|_| "auto".to_owned());
+    Ok(Command::new(go)
+        .env("GOFLAGS", "")
+        .env("GOWORK", "off")
+        .env("GOTOOLCHAIN", toolchain))
 }

@@ -1,0 +1,140 @@
+//! The first members, their sealing, and what stands in the way of a birth.
+
+use contract::{Observed, Phase, Reason};
+
+use crate::fixture::{effects, fresh, healthy, id, member, reports, written};
+
+#[test]
+fn birth_remembers_the_plan_before_it_starts_all_members_together() {
+    let decision = fresh(3).decide();
+    let status = written(&decision).unwrap();
+    let birth = status.birth.unwrap();
+    assert_eq!(decision.actions[0].effect.name(), "UpdateStatus");
+    assert_eq!(status.phase, Phase::Creating);
+    assert_eq!(birth.members.len(), 3);
+    let pods = effects(&decision)
+        .iter()
+        .filter(|effect| effect.starts_with("Apply Pod "))
+        .count();
+    assert_eq!(pods, 3);
+    assert!(!effects(&decision).contains(&"Apply Service shop-client".to_owned()));
+}
+
+#[test]
+fn clients_get_their_service_when_a_quorum_has_answered() {
+    let mut world = healthy(3);
+    let planned = world
+        .status
+        .member_records
+        .iter()
+        .map(|record| record.name.clone())
+        .collect();
+    world.status.cluster_id = None;
+    world.status.birth = Some(contract::Birth {
+        token: "t".to_owned(),
+        members: planned,
+        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
+        started_at: "2026-11-18T11:06:00Z".to_owned(),
+        attempt: 1,
+    });
+    if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.truncate(1);
+    }
+    let decision = world.decide();
+    let status = written(&decision).unwrap();
+    assert!(status.cluster_id.is_some() && status.birth.is_none());
+    assert_eq!(effects(&decision), ["Apply Service shop-client"]);
+}
+
+/// Found by the simulator: alone, a member's initial cluster names nobody but itself already at birth, so only the
+/// state tells a sealed pod. Unsealed, its wiped disk would found an empty cluster under the same id.
+#[test]
+fn a_sole_member_is_sealed_too() {
+    let mut world = healthy(1);
+    world.pods()[0].annotations.insert(
+        contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
+        "new".to_owned(),
+    );
+    assert_eq!(effects(&world.decide()), ["AnnotatePod Pod shop-m0"]);
+}
+
+/// Found by the simulator: the lost member stood in its own way.
+#[test]
+fn a_founding_member_that_never_answered_is_replaced() {
+    let mut world = healthy(3).without_pod(2).without_volume(2);
+    world.rows()[2].name = String::new();
+    world.status.member_records[2].disk = None;
+    world.status.member_records[2].health = contract::MemberHealth::Unhealthy;
+    let decision = world.decide();
+    assert!(effects(&decision).contains(&"Apply Pod shop-m2".to_owned()));
+
+    let mut world = world.settle();
+    let mut pod = world.pods()[0].clone();
+    pod.name = member(2);
+    pod.claim = Some(member(2));
+    pod.running = false;
+    pod.unschedulable = Some("volume node affinity conflict".to_owned());
+    pod.uid = "uid-lost".to_owned();
+    world.pods().push(pod);
+    let effects = effects(&world.later(400).decide());
+    assert_eq!(effects[0], format!("RemoveMember {}", id(2)));
+}
+
+/// Found by the simulator: a disk emptied between the Service and the seal would have been founded anew.
+#[test]
+fn clients_get_their_service_only_when_a_majority_is_sealed() {
+    let mut world = healthy(3);
+    if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.truncate(1);
+    }
+    for pod in world.pods() {
+        pod.annotations.insert(
+            contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
+            "new".to_owned(),
+        );
+    }
+    assert_eq!(
+        effects(&world.decide()),
+        [
+            "AnnotatePod Pod shop-m0",
+            "AnnotatePod Pod shop-m1",
+            "AnnotatePod Pod shop-m2",
+            "Apply Service shop-client"
+        ]
+    );
+    let world = world.silent(1).silent(2).without_list();
+    assert_eq!(effects(&world.decide()), ["AnnotatePod Pod shop-m0"]);
+}
+
+#[test]
+fn a_foreign_service_under_the_peers_name_stops_the_birth() {
+    let mut world = fresh(3);
+    world
+        .snapshot
+        .objects
+        .foreign
+        .push(contract::ForeignObject {
+            kind: contract::ObjectKind::Service,
+            name: "shop".to_owned(),
+            owner: "nobody".to_owned(),
+        });
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::ForeignObject));
+
+    // The same when it is found out only after the plan was written.
+    let mut planned = fresh(3).settle();
+    planned.snapshot.objects.foreign = world.snapshot.objects.foreign;
+    let decision = planned.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::ForeignObject));
+}
+
+#[test]
+fn objects_without_memory_are_never_born_over() {
+    let mut world = healthy(3).without_list();
+    world.status = contract::EtcdClusterStatus::default();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::UnreadableStatus));
+}

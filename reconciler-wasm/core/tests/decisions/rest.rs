@@ -1,0 +1,133 @@
+//! A cluster at rest, paused, deleted or not to be read: what stays undone, and what is said.
+
+use contract::{Effect, Observed, Reason};
+use serde_json::json;
+
+use crate::fixture::{effects, fresh, healthy, member, reports, written};
+
+#[test]
+fn a_healthy_cluster_gets_no_action() {
+    for size in [1, 3, 5, 7] {
+        let decision = healthy(size).decide();
+        assert_eq!(decision.actions, [], "size {size}");
+        assert_eq!(decision.requeue.unwrap().why, Reason::HealthCheck);
+    }
+}
+
+#[test]
+fn what_failed_last_time_is_said_unless_etcd_only_asked_for_patience() {
+    let mut world = healthy(3);
+    let past = |message: &str| contract::PastOutcome {
+        effect: "AddLearner".to_owned(),
+        kind: None,
+        target: "shop-x".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: message.to_owned(),
+    };
+    world.snapshot.outcomes = vec![past("etcdserver: unhealthy cluster")];
+    assert!(!reports(&world.decide(), Reason::ActionFailed));
+    world.snapshot.outcomes = vec![past("connection refused")];
+    assert!(reports(&world.decide(), Reason::ActionFailed));
+}
+
+/// The API server may refuse a status beside a spec of wrong types, and a refused effect ends the pass.
+#[test]
+fn an_unreadable_spec_is_told_by_an_event_before_the_status() {
+    let decision = healthy(3).spec("size", json!("three")).decide();
+    assert_eq!(told(&decision)[0], "InvalidSpec");
+    assert!(matches!(
+        decision.actions.last().unwrap().effect,
+        Effect::UpdateStatus { .. }
+    ));
+}
+
+/// Found by the simulator: a message with a fresh name in it made the status new in each pass.
+#[test]
+fn a_status_says_the_same_in_the_next_pass() {
+    for paused in [true, false] {
+        let mut world = healthy(3).wanting(5).spec("paused", json!(paused)).settle();
+        world.snapshot.entropy = "ab".repeat(16);
+        assert_eq!(written(&world.decide()), None, "paused {paused}");
+    }
+}
+
+#[test]
+fn a_paused_cluster_gets_status_only() {
+    let world = healthy(3).without_pod(1).spec("paused", json!(true));
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(written(&decision).unwrap().control_paused);
+}
+
+#[test]
+fn unreadable_pods_stop_everything() {
+    let mut world = healthy(3).wanting(5);
+    world.snapshot.objects.pods = Observed::Unknown("forbidden".to_owned());
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::KubernetesUnreadable));
+}
+
+#[test]
+fn a_deleted_resource_gets_no_action() {
+    let mut world = healthy(3).without_pod(1);
+    world.snapshot.resource.deleted = Some(world.snapshot.now);
+    assert_eq!(world.decide().actions, []);
+}
+
+#[test]
+fn a_confirmed_list_gives_a_lost_memory_back() {
+    let mut world = healthy(3);
+    world.status = contract::EtcdClusterStatus::default();
+    assert!(written(&world.decide()).unwrap().cluster_id.is_some());
+}
+
+#[test]
+fn a_status_that_cannot_be_read_stops_everything() {
+    let mut world = healthy(3).without_pod(1);
+    world.status = contract::EtcdClusterStatus::default();
+    world.snapshot.resource.status = json!({ "clusterId": 7 });
+    let decision = world.decide();
+    assert_eq!(told(&decision), ["UnreadableStatus"]);
+    assert_eq!(decision.actions.len(), 1, "nothing but the event");
+    assert!(
+        decision.report.findings[0]
+            .message
+            .contains("status.clusterId")
+    );
+}
+
+#[test]
+fn an_event_is_told_once() {
+    let world = healthy(3).silent(1);
+    let first = world.decide();
+    let count = |decision: &contract::Decision| {
+        decision
+            .actions
+            .iter()
+            .filter(|action| action.effect.name() == "Event")
+            .count()
+    };
+    assert_eq!(count(&first), 1);
+    assert_eq!(count(&world.settle().decide()), 0);
+}
+
+#[test]
+fn names_are_new_in_each_snapshot_and_equal_in_the_same() {
+    let one = fresh(3);
+    let mut other = fresh(3);
+    other.snapshot.entropy = "ff".repeat(16);
+    assert_eq!(one.decide(), one.decide());
+    assert_ne!(effects(&one.decide()), effects(&other.decide()));
+    assert!(!effects(&one.decide()).contains(&format!("Apply Pod {}", member(0))));
+}
+
+fn told(decision: &contract::Decision) -> Vec<&str> {
+    let effects = decision.actions.iter().map(|action| &action.effect);
+    effects
+        .filter_map(|effect| match effect {
+            Effect::Event { reason, .. } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect()
+}
