@@ -211,12 +211,13 @@ pub fn is_vouched_for(
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "another crate's enum, of which four cases are worth a sentence"
+    reason = "another crate's enum, of which these cases are worth a sentence"
 )]
 fn in_words(error: &webpki::Error) -> String {
     match error {
-        webpki::Error::UnknownIssuer => "it comes from another authority".to_owned(),
-        webpki::Error::InvalidSignatureForPublicKey => "the signature is not its own".to_owned(),
+        webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
+            "it comes from another authority".to_owned()
+        }
         webpki::Error::RequiredEkuNotFoundContext(_) => {
             "its extended key usage does not allow it; issue it for both server and client authentication"
                 .to_owned()

@@ -32,8 +32,8 @@ pub use kubernetes::{
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
-    Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
-    MemberRole, Phase,
+    Birth, CertificateRecord, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth,
+    MemberNames, MemberRecord, MemberRole, Phase,
 };
 pub use tls::{TlsFiles, TlsRole, TlsSecrets, certificate_covers};
 

@@ -153,6 +153,8 @@ reasons! {
     CertificateInvalid,
     /// A certificate's time is over.
     CertificateExpired,
+    /// A certificate ends soon.
+    CertificateExpiring,
     /// The spec asks for other certificates, or none, than the members were started with.
     TlsNotApplied,
     /// An even number of members tolerates no more failures than one member less.

@@ -62,6 +62,9 @@ pub struct EtcdClusterStatus {
     /// The Secrets that the members were started with; none means plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSecrets>,
+    /// Until when each certificate is valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<CertificateRecord>,
     /// sha-256 of the reconciler module that decided this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -156,6 +159,19 @@ pub struct Birth {
     pub started_at: String,
     /// 1 for the first attempt.
     pub attempt: i64,
+}
+
+/// The end of one certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CertificateRecord {
+    /// The Secret it is in.
+    pub secret: String,
+    /// The key of the Secret.
+    pub key: String,
+    /// When it ends. Of a chain the first to end counts, of a list of authorities the last.
+    pub not_after: String,
 }
 
 /// What is remembered of one member.

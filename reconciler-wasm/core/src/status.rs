@@ -14,6 +14,7 @@ use contract::{
 use crate::assess::{Living, Member, Situation, Stage};
 use crate::pre;
 use crate::step::Step;
+use crate::tls;
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -111,6 +112,7 @@ pub(crate) fn render(
         cluster_id,
         birth,
         tls,
+        certificates: tls::records(cluster, snapshot, memory),
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),
     };
@@ -119,6 +121,12 @@ pub(crate) fn render(
         count(&mut status, living);
     }
     conditions::render(&mut status.conditions, cluster, situation, living, step);
+    conditions::certificates(
+        &mut status.conditions,
+        cluster,
+        snapshot,
+        &status.certificates,
+    );
     status
 }
 
