@@ -9,9 +9,13 @@ use contract::Millis;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use sha2::{Digest as _, Sha256};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
+
+/// Hex digits of a fingerprint.
+const FINGERPRINT: usize = 16;
 
 /// Why a certificate or key is of no use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +63,8 @@ pub struct Facts {
     pub not_after: Millis,
     /// DNS names and addresses of the first one.
     pub names: Vec<String>,
+    /// What each of them is known by, in the order of the file.
+    pub fingerprints: Vec<String>,
 }
 
 /// What the other side uses a certificate for.
@@ -91,11 +97,19 @@ pub fn authorities(pem: &[u8]) -> Result<Facts, Error> {
 }
 
 fn first(all: Vec<Facts>, ends: Option<Millis>) -> Result<Facts, Error> {
+    let fingerprints = all
+        .iter()
+        .flat_map(|facts| facts.fingerprints.clone())
+        .collect();
     let found = all.into_iter().next().zip(ends);
     let (first, not_after) = found.ok_or(Error::Pem {
         what: "certificate",
     })?;
-    Ok(Facts { not_after, ..first })
+    Ok(Facts {
+        not_after,
+        fingerprints,
+        ..first
+    })
 }
 
 fn facts(pem: &[u8]) -> Result<Vec<Facts>, Error> {
@@ -117,9 +131,16 @@ fn facts(pem: &[u8]) -> Result<Vec<Facts>, Error> {
                 not_before: millis(validity.not_before),
                 not_after: millis(validity.not_after),
                 names: names.filter_map(spell).collect(),
+                fingerprints: vec![fingerprint(der)],
             })
         })
         .collect()
+}
+
+/// The beginning of the sha-256 of a certificate: enough to tell it from others of the same person.
+fn fingerprint(der: &CertificateDer<'_>) -> String {
+    let digest = format!("{:x}", Sha256::digest(der));
+    digest.chars().take(FINGERPRINT).collect()
 }
 
 fn spell(name: &GeneralName<'_>) -> Option<String> {
@@ -174,22 +195,49 @@ pub fn is_vouched_for(
     usage: Usage,
     now: Millis,
 ) -> Result<(), Error> {
-    let refused = |error: webpki::Error| Error::NotVouchedFor {
-        authority: place.to_owned(),
-        why: in_words(&error),
+    match verify(&certificates(pem)?, &certificates(authorities)?, usage, now) {
+        Ok(()) | Err(webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(Error::NotVouchedFor {
+            authority: place.to_owned(),
+            why: in_words(&error),
+        }),
+    }
+}
+
+/// Fingerprints of those among `authorities` that vouch for the chain in `pem`; none where one cannot be read.
+#[must_use]
+pub fn vouching(pem: &[u8], authorities: &[u8], usage: Usage, now: Millis) -> Vec<String> {
+    let (Ok(chain), Ok(authorities)) = (certificates(pem), certificates(authorities)) else {
+        return Vec::new();
     };
-    let chain = certificates(pem)?;
-    let authorities = certificates(authorities)?;
+    authorities
+        .iter()
+        .filter(|authority| {
+            let alone = std::slice::from_ref(*authority);
+            verify(&chain, alone, usage, now).is_ok()
+        })
+        .map(fingerprint)
+        .collect()
+}
+
+fn verify(
+    chain: &[CertificateDer<'_>],
+    authorities: &[CertificateDer<'_>],
+    usage: Usage,
+    now: Millis,
+) -> Result<(), webpki::Error> {
     let Some((leaf, between)) = chain.split_first() else {
-        return Ok(());
+        return Err(webpki::Error::BadDer);
     };
-    let leaf = EndEntityCert::try_from(leaf).map_err(refused)?;
+    let leaf = EndEntityCert::try_from(leaf)?;
     let anchors: Vec<_> = authorities
         .iter()
         .filter_map(|authority| anchor_from_trusted_cert(authority).ok())
         .collect();
     let seconds = u64::try_from(now.0 / 1000).unwrap_or_default();
-    let verified = leaf.verify_for_usage(
+    leaf.verify_for_usage(
         webpki::ALL_VERIFICATION_ALGS,
         &anchors,
         between,
@@ -200,13 +248,8 @@ pub fn is_vouched_for(
         },
         None,
         None,
-    );
-    match verified {
-        Ok(_) | Err(webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. }) => {
-            Ok(())
-        }
-        Err(error) => Err(refused(error)),
-    }
+    )
+    .map(|_path| ())
 }
 
 #[expect(

@@ -281,6 +281,10 @@ pub struct Secret {
     /// The DNS names and addresses that each member's certificate is for, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<String, Vec<String>>,
+    /// Fingerprints: for a key with authorities, of each of them; for a key with a certificate, of those that vouch for it
+    /// among the ones that will judge it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub authorities: BTreeMap<String, Vec<String>>,
     /// What is wrong with the data of a key, in words: it cannot be read, belongs to another key, comes from another
     /// authority than the one that will judge it. Validity in time is not judged here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

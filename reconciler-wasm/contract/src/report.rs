@@ -155,6 +155,8 @@ reasons! {
     CertificateExpired,
     /// A certificate ends soon.
     CertificateExpiring,
+    /// A Secret holds other authorities than the members were started with; they trust them after a restart.
+    AuthoritiesChanged,
     /// The spec asks for other certificates, or none, than the members were started with.
     TlsNotApplied,
     /// An even number of members tolerates no more failures than one member less.

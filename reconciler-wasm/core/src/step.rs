@@ -8,6 +8,7 @@ mod depart;
 mod furnish;
 mod join;
 mod leave;
+mod renew;
 mod repair;
 mod scale;
 mod seal;
@@ -155,7 +156,8 @@ fn formed(
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
-        || scale::scale(cluster, situation, membership, living, step);
+        || scale::scale(cluster, situation, membership, living, step)
+        || renew::renew(cluster, situation, membership, living, step);
     furnish::hold_back_failing(situation, step);
 }
 

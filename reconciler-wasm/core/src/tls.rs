@@ -3,17 +3,21 @@
 //! Members keep what they were born with: the scheme is part of every address etcd remembers. Reads digests and dates
 //! of Secrets; their data is nowhere here.
 
+mod authorities;
 mod complaint;
 mod validity;
 
 use contract::{
-    EtcdClusterStatus, Finding, FindingKind, Observed, Reason, Snapshot, TlsFiles, TlsRole,
+    EtcdClusterStatus, Finding, FindingKind, Observed, Pod, Reason, Snapshot, TlsFiles, TlsRole,
     TlsSecrets,
 };
 
 use crate::validate::Cluster;
 use complaint::{Complaint, complaint};
 
+use authorities::Authorities;
+
+pub(crate) use authorities::Change;
 pub(crate) use validity::{expiring, records};
 
 /// The certificates of a cluster.
@@ -25,6 +29,7 @@ pub(crate) struct Tls {
     server: Option<TlsFiles>,
     /// What keeps new members from working; empty when all is well.
     complaints: Vec<Complaint>,
+    authorities: Authorities,
     /// A pod that is made would find its files, and the spec or a living pod names its Secrets.
     can_build: bool,
     /// How the spec differs from what is in use.
@@ -58,6 +63,16 @@ impl Tls {
     /// Whether a pod can be made at all: which files it needs is known.
     pub(crate) const fn can_build(&self) -> bool {
         self.can_build
+    }
+
+    /// What the annotation of a new pod says of its authorities; none without TLS.
+    pub(crate) fn authorities(&self) -> Option<String> {
+        (!self.in_use.is_plain()).then(|| self.authorities.spell())
+    }
+
+    /// How the authorities of a member differ from those of the Secrets.
+    pub(crate) fn authorities_changed(&self, pod: &Pod, snapshot: &Snapshot) -> Change {
+        authorities::change(pod, &self.authorities, &self.in_use, snapshot)
     }
 
     /// What a person should know of the certificates.
@@ -184,6 +199,7 @@ fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: 
     let (peer, server) = (files(TlsRole::Peer), files(TlsRole::Server));
     files(TlsRole::Operator);
     Tls {
+        authorities: Authorities::of(&in_use, snapshot),
         in_use,
         peer,
         server,

@@ -70,6 +70,7 @@ fn blank(data: &Data) -> Secret {
         not_after: BTreeMap::new(),
         not_before: BTreeMap::new(),
         names: BTreeMap::new(),
+        authorities: BTreeMap::new(),
         problems: BTreeMap::new(),
     }
 }
@@ -102,6 +103,10 @@ fn describe(data: &Data, role: TlsRole, secret: &mut Secret) {
                 return None;
             }
         };
+        if key == files.authority {
+            let fingerprints = facts.fingerprints.clone();
+            secret.authorities.insert(key.to_owned(), fingerprints);
+        }
         secret.not_before.insert(key.to_owned(), facts.not_before);
         secret.not_after.insert(key.to_owned(), facts.not_after);
         Some(facts.names)
@@ -144,6 +149,8 @@ fn hold_against(
     else {
         return;
     };
+    let vouching = certificate::vouching(pem, authorities, usage, now);
+    secret.authorities.insert(certificate.to_owned(), vouching);
     let place = format!("key {authority} of Secret {name}");
     if let Err(error) = certificate::is_vouched_for(pem, authorities, &place, usage, now)
         && is_conclusive(&error)

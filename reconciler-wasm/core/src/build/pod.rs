@@ -145,9 +145,13 @@ fn build(
             start.state.to_owned(),
         ),
     ]);
+    if let Some(authorities) = cluster.tls.authorities() {
+        annotations.insert(names::AUTHORITIES_ANNOTATION.to_owned(), authorities);
+    }
     for (key, value) in policy.annotations.iter().flatten() {
-        let ours =
-            key == names::INITIAL_CLUSTER_ANNOTATION || key == names::INITIAL_STATE_ANNOTATION;
+        let ours = key == names::INITIAL_CLUSTER_ANNOTATION
+            || key == names::INITIAL_STATE_ANNOTATION
+            || key == names::AUTHORITIES_ANNOTATION;
         if !ours {
             annotations.insert(key.clone(), value.clone());
         }

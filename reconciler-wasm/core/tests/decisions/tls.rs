@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::{
     Child, ConditionStatus, Decision, Effect, FindingKind, Millis, Observed, Phase, Reason, Secret,
-    TlsSecrets,
+    TlsSecrets, names,
 };
 use serde_json::{Value, json};
 
@@ -45,6 +45,10 @@ fn secret(world: &World, keys: [&str; 3]) -> Secret {
             certificate.to_owned(),
             vec!["*.shop.prod.svc".to_owned(), "localhost".to_owned()],
         )]),
+        authorities: BTreeMap::from([
+            (certificate.to_owned(), vec!["old".to_owned()]),
+            (authority.to_owned(), vec!["old".to_owned()]),
+        ]),
         problems: BTreeMap::new(),
     }
 }
@@ -69,7 +73,13 @@ fn living() -> World {
     for pod in world.pods() {
         pod.peer_secret = Some("peers".to_owned());
         pod.server_secret = Some("servers".to_owned());
-        let initial = pod.annotations.values_mut().next().unwrap();
+        let trusted = "peer=old;server=old".to_owned();
+        let key = names::AUTHORITIES_ANNOTATION.to_owned();
+        pod.annotations.insert(key, trusted);
+        let initial = pod
+            .annotations
+            .get_mut(names::INITIAL_CLUSTER_ANNOTATION)
+            .unwrap();
         *initial = initial.replace("http:", "https:");
     }
     for row in world.rows() {
@@ -475,4 +485,103 @@ fn plain_clusters_have_no_word_on_certificates() {
             .iter()
             .any(|one| one.kind == "CertificatesValid")
     );
+}
+
+/// Puts these authorities into both members' Secrets.
+fn trusting(mut world: World, fingerprints: &[&str]) -> World {
+    let list = || fingerprints.iter().map(|one| (*one).to_owned()).collect();
+    edit(&mut world, "peers", |secret| {
+        secret.authorities.insert("peer-ca.crt".to_owned(), list());
+    });
+    edit(&mut world, "servers", |secret| {
+        secret
+            .authorities
+            .insert("server-ca.crt".to_owned(), list());
+    });
+    world
+}
+
+/// Lets a member have been restarted with these authorities.
+fn restarted(mut world: World, index: usize, trusted: &str) -> World {
+    let pod = world
+        .pods()
+        .iter_mut()
+        .find(|pod| pod.name == member(index))
+        .unwrap();
+    let trusted = format!("peer={trusted};server={trusted}");
+    pod.annotations
+        .insert(names::AUTHORITIES_ANNOTATION.to_owned(), trusted);
+    world
+}
+
+#[test]
+fn a_second_authority_restarts_members_one_by_one_and_the_leader_last() {
+    let world = trusting(living(), &["new", "old"]);
+    assert_eq!(effects(&world.decide()), ["Delete Pod shop-m1"]);
+    let world = restarted(world, 1, "new,old");
+    assert_eq!(effects(&world.decide()), ["Delete Pod shop-m2"]);
+    let world = restarted(world, 2, "new,old");
+    assert_eq!(effects(&world.decide()), ["MoveLeader a1"], "shop-m0 leads");
+    let world = restarted(world, 0, "new,old");
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
+#[test]
+fn nobody_is_restarted_while_a_member_is_down_or_was_a_moment_ago() {
+    let world = trusting(living(), &["new", "old"]);
+    assert_eq!(effects(&world.clone().silent(2).decide()), [""; 0]);
+    let mut world = world;
+    world.status.member_records[2].since = "2026-11-18T11:06:38Z".to_owned();
+    let decision = world.decide();
+    assert!(reports(&decision, Reason::AuthoritiesChanged));
+    assert_eq!(effects(&decision), [""; 0]);
+}
+
+/// A member that trusts only the new authority could not speak with one that trusts only the old.
+#[test]
+fn authorities_exchanged_at_once_restart_nobody_and_are_told() {
+    let mut world = trusting(living(), &["new"]);
+    edit(&mut world, "peers", |secret| {
+        secret
+            .authorities
+            .insert("peer.crt".to_owned(), vec!["new".to_owned()]);
+    });
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let finding = &decision.report.findings[0];
+    assert_eq!(finding.reason, Reason::AuthoritiesChanged);
+    assert!(
+        finding
+            .message
+            .contains("Put the old authorities beside the new ones")
+    );
+}
+
+/// Those who were not restarted yet would not let such a certificate in.
+#[test]
+fn a_certificate_of_an_authority_that_members_do_not_know_yet_holds_the_restarts() {
+    let mut world = trusting(living(), &["new", "old"]);
+    edit(&mut world, "peers", |secret| {
+        secret
+            .authorities
+            .insert("peer.crt".to_owned(), vec!["new".to_owned()]);
+    });
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
+#[test]
+fn an_old_authority_taken_out_restarts_members_too() {
+    let mut world = living();
+    for index in 0..3 {
+        world = restarted(world, index, "new,old");
+    }
+    let world = trusting(world, &["old"]);
+    assert_eq!(effects(&world.decide()), ["Delete Pod shop-m1"]);
+}
+
+#[test]
+fn a_restart_that_would_cost_data_or_an_outage_is_left_to_people() {
+    let decision = trusting(living().on_empty_dir().spec("TLS", tls()), &["new", "old"]).decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::AuthoritiesChanged));
 }
