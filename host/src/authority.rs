@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use contract::Millis;
+use pem::{EncodeConfig, LineEnding};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
@@ -95,6 +96,28 @@ pub fn sign(
     })
 }
 
+/// The pairs of two PEM lists, in their order; none where they do not belong together.
+#[must_use]
+pub fn pairs(certificates: &str, keys: &str) -> Option<Vec<Pair>> {
+    let (certificates, keys) = (blocks(certificates), blocks(keys));
+    let is_whole = !certificates.is_empty() && certificates.len() == keys.len();
+    is_whole.then(|| {
+        let pairs = certificates.into_iter().zip(keys);
+        pairs
+            .map(|(certificate, key)| Pair { certificate, key })
+            .collect()
+    })
+}
+
+fn blocks(text: &str) -> Vec<String> {
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    let blocks = pem::parse_many(text).unwrap_or_default();
+    blocks
+        .iter()
+        .map(|block| pem::encode_config(block, config))
+        .collect()
+}
+
 fn params(
     name: &str,
     names: &[String],
@@ -126,21 +149,36 @@ mod tests {
         let names = ["*.shop.prod.svc".to_owned()];
         let made = sign(&own, "shop", &names, Use::Both, NOW).expect("a certificate");
         let check = |authority: &Pair, usage| {
-            let (pem, by) = (made.certificate.as_bytes(), authority.certificate.as_bytes());
+            let (pem, by) = (
+                made.certificate.as_bytes(),
+                authority.certificate.as_bytes(),
+            );
             certificate::is_vouched_for(pem, by, "there", usage, NOW)
         };
         assert_eq!(check(&own, Usage::Server), Ok(()));
         assert_eq!(check(&own, Usage::Client), Ok(()));
         assert!(check(&other, Usage::Server).is_err());
-        let matches = certificate::key_matches(
-            made.certificate.as_bytes(),
-            made.key.as_bytes(),
-            "tls.crt",
-        );
+        let matches =
+            certificate::key_matches(made.certificate.as_bytes(), made.key.as_bytes(), "tls.crt");
         assert_eq!(matches, Ok(()));
         let facts = certificate::chain(made.certificate.as_bytes()).expect("facts");
         assert_eq!(facts.names, names);
         assert_eq!(facts.not_after, Millis(NOW.0 + 90 * 86_400_000));
+    }
+
+    #[test]
+    fn lists_are_taken_apart_in_their_order() {
+        let (one, two) = (
+            found("one", NOW).expect("an authority"),
+            found("two", NOW).expect("an authority"),
+        );
+        let certificates = format!("{}{}", one.certificate, two.certificate);
+        let keys = format!("{}{}", one.key, two.key);
+        let pairs = pairs(&certificates, &keys).expect("pairs");
+        assert_eq!(pairs.len(), 2);
+        assert!(pairs[0].certificate == one.certificate && pairs[1].key == two.key);
+        assert!(super::pairs(&certificates, &one.key).is_none());
+        assert!(super::pairs("", "").is_none());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Decides nothing about etcd; the module is reached through its bytes alone.
 
 pub mod args;
+pub mod authority;
 pub mod backoff;
 pub mod certificate;
 pub mod error;

@@ -1,6 +1,7 @@
 //! The operator's rights: in one namespace, and no more than its effects need.
 //!
-//! It reads a Secret only by its name, because a cluster's spec names it, and nothing of the whole cluster.
+//! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
+//! nothing of the whole cluster.
 
 use contract::{GROUP, PLURAL};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -38,7 +39,7 @@ pub(crate) fn role(namespace: &str) -> Role {
                 &[&WATCH, &APPLY, &["delete"]],
             ),
             rule("", &["services"], &[&WATCH, &APPLY]),
-            rule("", &["secrets"], &[&["get"]]),
+            rule("", &["secrets"], &[&APPLY, &["get"]]),
             rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
             rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
             rule(
@@ -107,7 +108,7 @@ mod tests {
                 .flatten()
                 .any(|word| word == "secrets")
             {
-                assert_eq!(rule.verbs, ["get"]);
+                assert_eq!(rule.verbs, ["create", "get", "patch"]);
             }
             let words = [
                 rule.api_groups.unwrap_or_default(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
+use crate::issue::judge_order;
 use crate::pod::{judge_image, judge_pod_annotations};
 use crate::preconditions::require;
 use crate::{Refusal, ResourceHead};
@@ -138,6 +139,25 @@ fn judge(
                 why: error.to_string(),
             }),
         },
+        Effect::Issue { secret, order } => {
+            judge_name(ObjectKind::Secret, secret, resource, refusals);
+            match spec {
+                Ok(spec) => judge_order(secret, order, resource, spec, refusals),
+                Err(error) => refusals.push(Refusal::UnreadableSpec {
+                    why: error.to_string(),
+                }),
+            }
+        }
+        // Keys that are gone come back as others, which nobody trusts.
+        Effect::Delete {
+            kind: ObjectKind::Secret,
+            name,
+            ..
+        } => refusals.push(Refusal::ForeignName {
+            kind: ObjectKind::Secret,
+            name: name.clone(),
+            cluster: resource.name.clone(),
+        }),
         Effect::AnnotatePod { name, annotations } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_pod_annotations(name, annotations, refusals);

@@ -119,7 +119,10 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::UpdateStatus { .. } | Effect::Event { .. } | Effect::Delete { .. } => false,
+            Effect::UpdateStatus { .. }
+            | Effect::Event { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -132,6 +135,7 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
         | Effect::Delete { .. }
+        | Effect::Issue { .. }
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }

@@ -19,6 +19,7 @@
 //! | … a pod that starts as `new` | `birthToken` |
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
+//! | Issue | `object` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; nothing, which is good only for a pod that has ended and keeps its disk |
@@ -35,6 +36,7 @@ mod check;
 mod child;
 mod decision;
 mod fresh;
+mod issue;
 mod pod;
 mod preconditions;
 mod quorum;

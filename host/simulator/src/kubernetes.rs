@@ -73,6 +73,7 @@ pub(crate) struct Kubernetes {
     pub(crate) claims: BTreeMap<String, Claim>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
+    pub(crate) secrets: BTreeMap<String, contract::Secret>,
     pub(crate) nodes: BTreeMap<u32, Node>,
     counter: u32,
 }
@@ -85,6 +86,7 @@ impl Kubernetes {
             claims: BTreeMap::new(),
             services: BTreeMap::new(),
             budgets: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             counter: 0,
         }
@@ -145,6 +147,11 @@ impl Kubernetes {
             Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
                 uid: budget.uid.clone(),
                 owner: budget.owner.clone(),
+                ..ObjectHead::default()
+            }),
+            Kind::Secret => self.secrets.get(name).map(|secret| ObjectHead {
+                uid: secret.uid.clone(),
+                owner: Some(self.resource.uid.clone()),
                 ..ObjectHead::default()
             }),
         };

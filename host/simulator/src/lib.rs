@@ -18,6 +18,7 @@ mod life;
 mod members;
 mod observe;
 mod plan;
+mod secrets;
 mod timers;
 mod world;
 

@@ -1,7 +1,8 @@
 //! Effects, outcomes, triggers and reasons as people say them.
 
 use contract::{
-    Action, Effect, EtcdClusterStatus, MemberId, Millis, OutcomeKind, Phase, Reason, Snapshot,
+    Action, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase, Reason,
+    Snapshot,
 };
 
 use crate::output::{count, span};
@@ -54,6 +55,22 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
         Effect::AnnotatePod { name, annotations } => {
             let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
             format!("Note on the pod {name}: {}", keys.join(", "))
+        }
+        Effect::Issue { secret, order } => {
+            let what = match order {
+                Order::Authorities => {
+                    "fresh authorities, beside the newest that are there".to_owned()
+                }
+                Order::NewestAuthorities => "the newest authorities alone".to_owned(),
+                Order::Certificate { names, .. } if names.is_empty() => {
+                    "a fresh certificate and key".to_owned()
+                }
+                Order::Certificate { names, .. } => {
+                    format!("a fresh certificate and key for {}", names.join(", "))
+                }
+                Order::Trust { .. } => "the list of all authorities".to_owned(),
+            };
+            format!("Put into the Secret {secret}: {what}")
         }
         Effect::Delete {
             kind,

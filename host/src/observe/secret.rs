@@ -45,6 +45,7 @@ struct Kept {
 /// A Secret's own version and what its keys hold. It has no `Debug`, so that nobody prints it.
 #[derive(Clone)]
 struct Data {
+    uid: String,
     resource_version: String,
     keys: BTreeMap<String, Vec<u8>>,
 }
@@ -67,7 +68,12 @@ impl Secrets {
         now: Millis,
     ) -> Looked {
         let sets = named(resource);
-        let names: BTreeSet<&str> = sets.iter().flat_map(of_all_roles).collect();
+        let authorities = authorities(resource);
+        let names: BTreeSet<&str> = sets
+            .iter()
+            .flat_map(of_all_roles)
+            .chain(authorities.as_deref())
+            .collect();
         self.by_name.retain(|name, _| names.contains(name.as_str()));
         for name in names {
             if self.is_due(name, Instant::now()) {
@@ -75,7 +81,10 @@ impl Secrets {
                 self.keep(name, read, Instant::now());
             }
         }
-        let secrets = judge::project(&sets, |name| self.data(name), now);
+        let mut secrets = judge::project(&sets, |name| self.data(name), now);
+        if let Some(name) = authorities {
+            secrets.insert(name.clone(), judge::authorities(self.data(&name)));
+        }
         for (name, kept) in &mut self.by_name {
             let in_order = |secret: &Secret| secret.problems.is_empty();
             let shown = secrets.get(name).and_then(Observed::seen);
@@ -92,6 +101,11 @@ impl Secrets {
         for kept in self.by_name.values_mut() {
             kept.in_doubt = true;
         }
+    }
+
+    /// To be called when a Secret was written: the next look reads it.
+    pub fn forget(&mut self, name: &str) {
+        self.by_name.remove(name);
     }
 
     fn is_due(&self, name: &str, now: Instant) -> bool {
@@ -190,10 +204,16 @@ fn named(resource: &Resource) -> Vec<TlsSecrets> {
         .status
         .get("tls")
         .and_then(|secrets| TlsSecrets::deserialize(secrets).ok());
-    let mut sets = vec![TlsSecrets::of(policy.as_ref())];
+    let mut sets = vec![TlsSecrets::of(policy.as_ref(), &resource.name)];
     sets.extend(in_use);
     sets.dedup();
     sets
+}
+
+/// The Secret with the authorities, where the operator makes them.
+fn authorities(resource: &Resource) -> Option<String> {
+    let auto = resource.spec.pointer("/TLS/auto")?;
+    (!auto.is_null()).then(|| contract::names::authorities_secret(&resource.name))
 }
 
 fn of_all_roles(set: &TlsSecrets) -> impl Iterator<Item = &str> {
@@ -207,6 +227,7 @@ async fn read(client: &Client, namespace: &str, name: &str) -> Observed<Arc<Data
     let what = || format!("Secret {namespace}/{name}");
     match live::within(what, api.get_opt(name)).await {
         Ok(Some(secret)) => Observed::Seen(Arc::new(Data {
+            uid: secret.metadata.uid.unwrap_or_default(),
             resource_version: secret.metadata.resource_version.unwrap_or_default(),
             keys: secret
                 .data

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,13 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace_seconds: Option<i64>,
     },
+    /// Makes certificates and writes them, with their keys, into a Secret of the cluster's own.
+    Issue {
+        /// The Secret's name.
+        secret: String,
+        /// What is to be in it.
+        order: Order,
+    },
     /// `MemberAdd` as a learner.
     AddLearner {
         /// The name the member will have.
@@ -94,6 +101,7 @@ impl Effect {
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
             Self::Delete { .. } => "Delete",
+            Self::Issue { .. } => "Issue",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
@@ -108,6 +116,7 @@ impl Effect {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
+            Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
             | Self::AddLearner { .. }
@@ -126,6 +135,7 @@ impl Effect {
             Self::AnnotatePod { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
+            Self::Issue { secret, .. } => secret.clone(),
             Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
         }
@@ -143,7 +153,8 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
-            | Self::Delete { .. } => false,
+            | Self::Delete { .. }
+            | Self::Issue { .. } => false,
         }
     }
 }
@@ -168,6 +179,8 @@ pub enum ObjectKind {
     Service,
     /// `policy/v1/PodDisruptionBudget`: one per cluster.
     PodDisruptionBudget,
+    /// `v1/Secret`: certificates that the operator makes.
+    Secret,
 }
 
 impl ObjectKind {
@@ -179,6 +192,7 @@ impl ObjectKind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Secret => "Secret",
         }
     }
 }

@@ -107,6 +107,19 @@ pub struct TlsPolicy {
     /// Certificates that somebody else makes and renews, in Secrets of the cluster's namespace.
     #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
     pub fixed: Option<StaticTls>,
+    /// Certificates that the operator makes and renews, with authorities of the cluster's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoTls>,
+}
+
+/// Certificates that the operator makes and renews.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AutoTls {
+    /// Raise it to have other authorities, for example when a key became known. Members trust both during the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
 }
 
 /// Secrets with certificates made by somebody else.

@@ -267,6 +267,9 @@ pub struct ForeignObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Secret {
+    /// `metadata.uid`.
+    #[serde(default)]
+    pub uid: String,
     /// `metadata.resourceVersion`.
     pub resource_version: String,
     /// The sha-256 of each key's data, as hex.

@@ -10,6 +10,7 @@ mod decision;
 mod describe;
 mod etcd;
 mod ids;
+mod issue;
 mod kubernetes;
 pub mod names;
 mod report;
@@ -19,12 +20,14 @@ mod tls;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
-    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy, VERSION,
+    AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy,
+    VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
 pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};
 pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
+pub use issue::{MADE_FILES, Order, authority_keys};
 pub use kubernetes::{
     DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
     ServicePort, Volume, VolumePhase,

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::TlsRole;
+
 /// Label `app` of every child.
 pub const APP_LABEL: &str = "app";
 /// Its value.
@@ -53,6 +55,23 @@ pub fn peer_service(cluster: &str) -> String {
 #[must_use]
 pub fn disruption_budget(cluster: &str) -> String {
     cluster.to_owned()
+}
+
+/// Name of the Secret that the operator makes for a role.
+#[must_use]
+pub fn made_secret(cluster: &str, role: TlsRole) -> String {
+    let role = match role {
+        TlsRole::Peer => "peer",
+        TlsRole::Server => "server",
+        TlsRole::Operator => "client",
+    };
+    format!("{cluster}-{role}-tls")
+}
+
+/// Name of the Secret with the authorities that the operator makes, and their keys.
+#[must_use]
+pub fn authorities_secret(cluster: &str) -> String {
+    format!("{cluster}-authorities")
 }
 
 /// Labels that every child carries and Services select by.

@@ -153,6 +153,8 @@ reasons! {
     CertificateInvalid,
     /// A certificate's time is over.
     CertificateExpired,
+    /// The operator makes certificates for the cluster.
+    IssuingCertificates,
     /// A certificate ends soon.
     CertificateExpiring,
     /// A Secret holds other authorities than the members were started with; they trust them after a restart.

@@ -62,6 +62,9 @@ pub struct EtcdClusterStatus {
     /// The Secrets that the members were started with; none means plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSecrets>,
+    /// The generation of the authorities that the operator made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority_generation: Option<i64>,
     /// Until when each certificate is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<CertificateRecord>,

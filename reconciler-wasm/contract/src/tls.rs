@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TlsPolicy;
+use crate::{MADE_FILES, TlsPolicy, names};
 
 /// What a Secret with a certificate is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum TlsRole {
     /// The traffic between members.
     Peer,
@@ -28,13 +29,6 @@ pub struct TlsFiles {
     /// The authorities that the other side's certificates must come from.
     pub authority: &'static str,
 }
-
-/// Keys of a Secret of the type `kubernetes.io/tls`.
-const KUBERNETES: TlsFiles = TlsFiles {
-    certificate: "tls.crt",
-    key: "tls.key",
-    authority: "ca.crt",
-};
 
 impl TlsRole {
     /// Every role.
@@ -67,8 +61,8 @@ impl TlsRole {
     pub fn files(self, has: impl Fn(&str) -> bool) -> TlsFiles {
         let count = |files: TlsFiles| files.all().into_iter().filter(|key| has(key)).count();
         let old = self.old_files();
-        if count(KUBERNETES) > count(old) {
-            KUBERNETES
+        if count(MADE_FILES) > count(old) {
+            MADE_FILES
         } else {
             old
         }
@@ -108,7 +102,7 @@ impl TlsFiles {
         format!(
             "{}, or {}",
             role.old_files().all().join(", "),
-            KUBERNETES.all().join(", ")
+            MADE_FILES.all().join(", ")
         )
     }
 }
@@ -130,9 +124,17 @@ pub struct TlsSecrets {
 }
 
 impl TlsSecrets {
-    /// Those a policy names; an empty name names nothing.
+    /// Those that the policy of a cluster names, or those of the operator's own making; an empty name names nothing.
     #[must_use]
-    pub fn of(policy: Option<&TlsPolicy>) -> Self {
+    pub fn of(policy: Option<&TlsPolicy>, cluster: &str) -> Self {
+        if policy.is_some_and(|policy| policy.auto.is_some()) {
+            let made = |role| Some(names::made_secret(cluster, role));
+            return Self {
+                peer: made(TlsRole::Peer),
+                server: made(TlsRole::Server),
+                operator: made(TlsRole::Operator),
+            };
+        }
         let fixed = policy.and_then(|policy| policy.fixed.as_ref());
         let member = fixed.and_then(|fixed| fixed.member.as_ref());
         let named = |name: Option<&String>| name.filter(|name| !name.is_empty()).cloned();

@@ -79,6 +79,7 @@ fn decide(step: Step) -> Decision {
         birth: _,
         recreated: _,
         cluster_id: _,
+        authority_generation: _,
     } = step;
     debug_assert!(
         actions

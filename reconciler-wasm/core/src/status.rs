@@ -112,6 +112,7 @@ pub(crate) fn render(
         cluster_id,
         birth,
         tls,
+        authority_generation: step.authority_generation.or(memory.authority_generation),
         certificates: tls::records(cluster, snapshot, memory),
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),

@@ -6,6 +6,7 @@
 mod birth;
 mod depart;
 mod furnish;
+mod issue;
 mod join;
 mod leave;
 mod renew;
@@ -42,6 +43,8 @@ pub(crate) struct Step {
     pub(crate) recreated: Option<String>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// The generation of the authorities, once they are the ones asked for.
+    pub(crate) authority_generation: Option<i64>,
 }
 
 impl Step {
@@ -145,6 +148,7 @@ fn formed(
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
     repair::restore_pods(cluster, situation, living, step);
+    issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
         say_quorum_lost(situation, cluster_id, living, step);
         return;

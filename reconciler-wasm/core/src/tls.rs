@@ -17,7 +17,7 @@ use complaint::{Complaint, complaint};
 
 use authorities::Authorities;
 
-pub(crate) use authorities::Change;
+pub(crate) use authorities::{Change, trusts};
 pub(crate) use validity::{expiring, records};
 
 /// The certificates of a cluster.
@@ -32,6 +32,8 @@ pub(crate) struct Tls {
     authorities: Authorities,
     /// A pod that is made would find its files, and the spec or a living pod names its Secrets.
     can_build: bool,
+    /// The operator makes the certificates, so what is missing is its own to do.
+    is_made: bool,
     /// How the spec differs from what is in use.
     not_applied: Option<String>,
 }
@@ -80,6 +82,7 @@ impl Tls {
         let complaints = self
             .complaints
             .iter()
+            .filter(|complaint| !self.is_made || complaint.reason == Reason::SecretUnreadable)
             .map(|complaint| (complaint.reason, complaint.message.clone()));
         let not_applied = self
             .not_applied
@@ -205,6 +208,7 @@ fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: 
         server,
         complaints,
         can_build,
+        is_made: cluster.generation.is_some(),
         not_applied: None,
     }
 }

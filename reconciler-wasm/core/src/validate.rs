@@ -44,6 +44,8 @@ pub(crate) struct Cluster {
     pub(crate) image: String,
     pub(crate) paused: bool,
     pub(crate) pod: PodPolicy,
+    /// The wanted generation of the authorities, where the operator makes the certificates.
+    pub(crate) generation: Option<i64>,
     /// The Secrets that the spec names.
     pub(crate) wanted_tls: TlsSecrets,
     /// The certificates that members use.
@@ -83,7 +85,7 @@ impl Cluster {
 pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
     check_name(&resource.name)?;
-    let wanted_tls = check_tls(spec.tls.as_ref())?;
+    let wanted_tls = check_tls(spec.tls.as_ref(), &resource.name)?;
     let mut findings = Vec::new();
     let version = check_version(spec.version.as_deref(), &mut findings)?;
     let repository = check_repository(spec.repository.as_deref())?;
@@ -97,6 +99,10 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         version,
         paused: spec.paused.unwrap_or_default(),
         pod,
+        generation: spec
+            .tls
+            .and_then(|tls| tls.auto)
+            .map(|auto| auto.generation.unwrap_or(1)),
         wanted_tls,
         tls: Tls::default(),
         findings,
@@ -244,8 +250,14 @@ fn check_size(asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
 }
 
 /// Members that speak TLS to clients need an operator that does, too, and the other way round.
-fn check_tls(policy: Option<&TlsPolicy>) -> Result<TlsSecrets, Finding> {
-    let secrets = TlsSecrets::of(policy);
+fn check_tls(policy: Option<&TlsPolicy>, cluster: &str) -> Result<TlsSecrets, Finding> {
+    if policy.is_some_and(|policy| policy.auto.is_some() && policy.fixed.is_some()) {
+        return Err(invalid(
+            "spec.TLS has both auto and static: either the operator makes the certificates or you do. Take one of them out."
+                .to_owned(),
+        ));
+    }
+    let secrets = TlsSecrets::of(policy, cluster);
     if secrets.server.is_some() == secrets.operator.is_some() {
         return Ok(secrets);
     }

@@ -20,7 +20,7 @@ pub(super) fn judge_tls(
     snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
-    let wanted = TlsSecrets::of(spec.tls.as_ref());
+    let wanted = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
     for role in TlsRole::ALL
         .into_iter()
         .filter(|role| role.mount().is_some())

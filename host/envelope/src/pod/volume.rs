@@ -57,7 +57,7 @@ fn is_secret_of_its_role(
     let (Some(role), Some(name)) = (role_of(volume), secret.secret_name.as_deref()) else {
         return false;
     };
-    let named = TlsSecrets::of(spec.tls.as_ref());
+    let named = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
     let is_in_use = own_pods(snapshot).any(|pod| mounted(pod, role) == Some(name));
     *secret == whole && (named.of_role(role) == Some(name) || is_in_use)
 }

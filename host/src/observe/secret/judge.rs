@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use contract::{Millis, Observed, Secret, TlsFiles, TlsRole, TlsSecrets};
+use contract::{Millis, Observed, Secret, TlsFiles, TlsRole, TlsSecrets, authority_keys};
 use sha2::{Digest, Sha256};
 
 use super::{Data, of_all_roles};
@@ -51,6 +51,35 @@ pub(super) fn project(
     shown
 }
 
+/// What a snapshot shows of the Secret with the authorities that the operator made. Of their keys it is nothing.
+pub(super) fn authorities(data: Observed<Arc<Data>>) -> Observed<Secret> {
+    let data = match data {
+        Observed::Seen(data) => data,
+        Observed::Absent => return Observed::Absent,
+        Observed::Unknown(why) => return Observed::Unknown(why),
+    };
+    let mut secret = blank(&data);
+    for role in [TlsRole::Peer, TlsRole::Server] {
+        let (key, _) = authority_keys(role);
+        let Some(bytes) = data.keys.get(key) else {
+            continue;
+        };
+        let digest = format!("{:x}", Sha256::digest(bytes));
+        secret.digests.insert(key.to_owned(), digest);
+        match certificate::authorities(bytes) {
+            Ok(facts) => {
+                secret.not_before.insert(key.to_owned(), facts.not_before);
+                secret.not_after.insert(key.to_owned(), facts.not_after);
+                secret
+                    .authorities
+                    .insert(key.to_owned(), facts.fingerprints);
+            }
+            Err(error) => complain(&mut secret, key, &error),
+        }
+    }
+    Observed::Seen(secret)
+}
+
 /// Whose authorities verify a role's certificate, and as what.
 fn judges(role: TlsRole) -> Vec<(TlsRole, Usage)> {
     match role {
@@ -65,6 +94,7 @@ fn judges(role: TlsRole) -> Vec<(TlsRole, Usage)> {
 
 fn blank(data: &Data) -> Secret {
     Secret {
+        uid: data.uid.clone(),
         resource_version: data.resource_version.clone(),
         digests: BTreeMap::new(),
         not_after: BTreeMap::new(),
@@ -199,6 +229,7 @@ mod tests {
         let values = [signed.pem(), key.serialize_pem(), trusted.pem.clone()];
         let keys = keys.into_iter().zip(values);
         Arc::new(Data {
+            uid: "u".to_owned(),
             resource_version: "5".to_owned(),
             keys: keys
                 .map(|(key, value)| (key.to_owned(), value.into_bytes()))

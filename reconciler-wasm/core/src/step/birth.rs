@@ -16,7 +16,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, seal};
+use super::{LATER, SOON, Step, furnish, issue, seal};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -34,6 +34,7 @@ const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
 /// Plans the first members and starts them.
 pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     let Some(size) = cluster.size else { return };
+    issue::issue(cluster, situation, None, step);
     if !cluster.tls.is_sound() {
         step.look_again(LATER, Reason::Forming);
         return;

@@ -69,6 +69,11 @@ impl Authorities {
     }
 }
 
+/// Whether a member was started with this authority for a role.
+pub(crate) fn trusts(pod: &Pod, role: TlsRole, authority: &str) -> bool {
+    Authorities::of_pod(pod).is_some_and(|known| known.of_role(role).contains(authority))
+}
+
 /// How the authorities of one member differ from those of the Secrets.
 pub(super) fn change(
     pod: &Pod,

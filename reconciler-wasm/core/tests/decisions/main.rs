@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod certificates;
 mod fixture;
 mod repair;
 mod rest;

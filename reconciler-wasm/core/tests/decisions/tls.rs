@@ -34,6 +34,7 @@ fn secret(world: &World, keys: [&str; 3]) -> Secret {
     let dates =
         |at: Millis| BTreeMap::from([(certificate.to_owned(), at), (authority.to_owned(), at)]);
     Secret {
+        uid: "uid-secret".to_owned(),
         resource_version: "1".to_owned(),
         digests: keys
             .iter()
