@@ -188,6 +188,10 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             bad_input::missing_right,
         ),
         scenarios.trial(
+            "tls::the_operators_own_certificates_are_made_again_and_change_authority_in_a_living_cluster",
+            tls::auto,
+        ),
+        scenarios.trial(
             "tls::a_renewed_certificate_is_served_without_a_restart",
             tls::renewed,
         ),

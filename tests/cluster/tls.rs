@@ -17,6 +17,8 @@ use tests::testbed::wait;
 /// How long the kubelet may take to write a changed Secret into a pod, and more.
 const SPREAD: Duration = Duration::from_secs(240);
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long three members may take to restart one by one, and more.
+const ROLL: Duration = Duration::from_secs(300);
 
 /// Whoever made the certificates of one cluster.
 struct Maker {
@@ -58,23 +60,32 @@ impl Maker {
         Ok(cluster.with_client(ClientFiles::write(scenario.folder(), &self.client)?))
     }
 
-    /// A client that verifies a server of `name` at `address`; it shows a certificate only if it has one.
+    /// A client that trusts this authority.
     async fn connect(&self, address: &str, name: &str, shown: Option<&Issued>) -> Result<Client> {
-        let authority = Certificate::from_pem(&self.authority.certificate);
-        let mut tls = TlsOptions::new()
-            .ca_certificate(authority)
-            .domain_name(name);
-        if let Some(Issued { certificate, key }) = shown {
-            tls = tls.identity(Identity::from_pem(certificate, key));
-        }
-        let options = ConnectOptions::new()
-            .with_tls(tls)
-            .with_connect_timeout(Duration::from_secs(2))
-            .with_timeout(Duration::from_secs(3));
-        let mut client = Client::connect([address], Some(options)).await?;
-        client.status().await.context("no answer")?;
-        Ok(client)
+        connect(&self.authority.certificate, address, name, shown).await
     }
+}
+
+/// A client that verifies a server of `name` at `address`; it shows a certificate only if it has one.
+async fn connect(
+    trusted: &str,
+    address: &str,
+    name: &str,
+    shown: Option<&Issued>,
+) -> Result<Client> {
+    let mut tls = TlsOptions::new()
+        .ca_certificate(Certificate::from_pem(trusted))
+        .domain_name(name);
+    if let Some(Issued { certificate, key }) = shown {
+        tls = tls.identity(Identity::from_pem(certificate, key));
+    }
+    let options = ConnectOptions::new()
+        .with_tls(tls)
+        .with_connect_timeout(Duration::from_secs(2))
+        .with_timeout(Duration::from_secs(3));
+    let mut client = Client::connect([address], Some(options)).await?;
+    client.status().await.context("no answer")?;
+    Ok(client)
 }
 
 fn with_old_secrets(mut spec: Value) -> Value {
@@ -237,6 +248,75 @@ pub(crate) async fn renewed(scenario: &mut Scenario) -> Result<()> {
     cluster.becomes_healthy(3).await?;
     let after = restarts(&cluster).await?;
     ensure!(before == after, "{before:?} became {after:?}");
+    Ok(())
+}
+
+/// Reads a Secret's key as text.
+async fn read(scenario: &Scenario, secret: &str, key: &str) -> Result<String> {
+    let path = format!("--output=go-template={{{{index .data \"{key}\" | base64decode}}}}");
+    scenario.kubectl(&["get", "secret", secret, &path]).await
+}
+
+/// The client's side of what the operator made, and whom it trusts.
+async fn made(scenario: &Scenario, cluster: &str) -> Result<(Issued, String)> {
+    let secret = format!("{cluster}-client-tls");
+    let issued = Issued {
+        certificate: read(scenario, &secret, "tls.crt").await?,
+        key: read(scenario, &secret, "tls.key").await?,
+    };
+    Ok((issued, read(scenario, &secret, "ca.crt").await?))
+}
+
+pub(crate) async fn auto(scenario: &mut Scenario) -> Result<()> {
+    let mut spec = spec::on_volumes(3);
+    spec["TLS"] = json!({"auto": {}});
+    let cluster = scenario.create("own", spec).await?;
+    let first = wait::until("the operator's certificates", PATIENCE, async || {
+        made(scenario, "own").await
+    });
+    let (client, trusted) = first.await?;
+    let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
+    cluster.becomes_healthy(3).await?;
+
+    let address = cluster.client_address().await?;
+    let name = format!("own-client.{}.svc", scenario.namespace());
+    let mut known = connect(&trusted, &address, &name, Some(&client)).await?;
+    known.put("greeting", "hello", None).await?;
+    let stranger = connect(&trusted, &address, &name, None).await;
+    ensure!(stranger.is_err(), "a client without a certificate got in");
+
+    let before = restarts(&cluster).await?;
+    scenario
+        .kubectl(&["delete", "secret", "own-server-tls"])
+        .await?;
+    let again = wait::until("another server certificate", PATIENCE, async || {
+        read(scenario, "own-server-tls", "tls.crt").await.map(drop)
+    });
+    again.await?;
+    cluster.becomes_healthy(3).await?;
+    ensure!(before == restarts(&cluster).await?, "members restarted");
+
+    let another = json!({"TLS": {"auto": {"generation": 2}}});
+    cluster.edit(another).await?;
+    let after = wait::until("another authority, known to all", ROLL, async || {
+        cluster.is_healthy(3).await?;
+        let now = restarts(&cluster).await?;
+        let same = now.iter().filter(|one| before.contains(one)).count();
+        ensure!(same == 0, "{same} members were not restarted");
+        let (now, both) = made(scenario, "own").await?;
+        let count = both.matches("BEGIN").count();
+        ensure!(count == 2, "{count} authorities are trusted");
+        ensure!(
+            now.certificate != client.certificate,
+            "the client's is the old one"
+        );
+        connect(&both, &address, &name, Some(&now)).await
+    });
+    let read = after.await?.get("greeting", None).await?;
+    ensure!(read.kvs().len() == 1, "the write is gone");
+    let names = cluster.member_names().await?;
+    let were: Vec<_> = before.into_iter().map(|(name, _, _)| name).collect();
+    ensure!(names == were, "{were:?} became {names:?}");
     Ok(())
 }
 

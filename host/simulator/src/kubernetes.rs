@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use contract::{
     Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
-    ServicePort, Volume, VolumePhase, names,
+    ServicePort, TlsRole, Volume, VolumePhase, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::secrets;
 
 /// A pod with what its kubelet knows.
 #[derive(Clone, Debug)]
@@ -261,8 +263,8 @@ impl Member {
                 claim,
                 initial_cluster: None,
                 initial_cluster_state: None,
-                peer_secret: None,
-                server_secret: None,
+                peer_secret: secrets::of_pod(pod, TlsRole::Peer),
+                server_secret: secrets::of_pod(pod, TlsRole::Server),
             },
         };
         member.refresh();

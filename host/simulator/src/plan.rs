@@ -16,6 +16,8 @@ pub struct Plan {
     pub claims: bool,
     /// Volumes are on one node each.
     pub local: bool,
+    /// The operator makes certificates.
+    pub tls: bool,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
@@ -100,11 +102,14 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
         Self {
             seed,
             size,
             claims,
             local,
+            tls,
             faults,
             mishaps,
         }
@@ -212,6 +217,7 @@ impl fmt::Display for Plan {
             size,
             claims,
             local,
+            tls,
             faults,
             mishaps,
         } = self;
@@ -220,7 +226,8 @@ impl fmt::Display for Plan {
             (true, false) => "volumes that any node reaches",
             (true, true) => "volumes that belong to a node",
         };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        let traffic = if *tls { ", with TLS" } else { "" };
+        writeln!(f, "seed {seed}: a cluster of {size} with {disks}{traffic}")?;
         let mut faults = faults.clone();
         faults.sort_by_key(|planned| planned.at);
         for Planned { at, lasts, fault } in faults {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use contract::{MADE_FILES, Millis, Observed, Order, Secret, TlsRole, authority_keys, names};
 
+use k8s_openapi::api::core::v1 as core;
+
 use crate::fact::Deed;
 use crate::world::World;
 
@@ -81,6 +83,14 @@ impl World {
         self.changed = true;
         Ok(Deed::Wrote("Issue"))
     }
+}
+
+/// The Secret in the volume that holds the certificates of a role.
+pub(crate) fn of_pod(pod: &core::Pod, role: TlsRole) -> Option<String> {
+    let (name, _path) = role.mount()?;
+    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+    let volume = volumes.iter().find(|volume| volume.name == name)?;
+    volume.secret.as_ref()?.secret_name.clone()
 }
 
 fn blank(number: u32) -> Secret {

@@ -54,6 +54,9 @@ impl World {
             let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
             spec["pod"] = json!({"persistentVolumeClaimSpec": claim});
         }
+        if plan.tls {
+            spec["TLS"] = json!({"auto": {}});
+        }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
             kind: contract::KIND.to_owned(),
