@@ -1,8 +1,10 @@
 //! Effects, outcomes, triggers and reasons as people say them.
 
+use std::collections::BTreeMap;
+
 use contract::{
     Action, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase, Reason,
-    Snapshot,
+    Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -52,10 +54,7 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
                 object.name()
             )
         }
-        Effect::AnnotatePod { name, annotations } => {
-            let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
-            format!("Note on the pod {name}: {}", keys.join(", "))
-        }
+        Effect::AnnotatePod { name, annotations } => annotate(name, annotations),
         Effect::Issue { secret, order } => {
             let what = match order {
                 Order::Authorities => {
@@ -94,6 +93,22 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
         }
         Effect::MoveLeader { to } => format!("Make {} the leader", member(*to, snapshot)),
     }
+}
+
+/// The start of a member is what its pod's annotations say; others than ours are told as they are.
+fn annotate(pod: &str, annotations: &BTreeMap<String, String>) -> String {
+    if annotations.contains_key(names::INITIAL_STATE_ANNOTATION) {
+        return format!(
+            "Seal {pod}: it has its data now, and from here on it can start from its own disk only, never with an empty one"
+        );
+    }
+    let pairs = annotations
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    format!(
+        "Annotate the pod {pod}: {}",
+        pairs.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// `example-x1 (8e9e05c52164694d)`, as far as the snapshot knows the name.

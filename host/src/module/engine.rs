@@ -25,6 +25,8 @@ const SLOTS: u32 = 32;
 const CORE_INSTANCES: u32 = 8;
 /// Memory of an ended instance that stays mapped and is wiped instead of returned to the system.
 const KEEP_RESIDENT: usize = 4 << 20;
+/// The same for tables.
+const KEEP_TABLE_RESIDENT: usize = 256 << 10;
 /// Stack of a call, in bytes.
 const STACK: usize = 512 << 10;
 /// The grain of the wall-clock limit.
@@ -158,6 +160,7 @@ fn pool() -> PoolingAllocationConfig {
         .max_tables_per_component(2)
         .max_memory_size(MEMORY_LIMIT)
         .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_TABLE_RESIDENT)
         // Wipes the pages that were written to, and no others, where the kernel can tell them (from 6.7 on).
         .pagemap_scan(Enabled::Auto);
     pool

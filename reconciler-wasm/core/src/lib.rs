@@ -11,6 +11,7 @@ mod pre;
 mod quorum;
 mod status;
 mod step;
+mod stored;
 mod tls;
 mod validate;
 

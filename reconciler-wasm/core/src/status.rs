@@ -14,6 +14,7 @@ use contract::{
 use crate::assess::{Living, Member, Situation, Stage};
 use crate::pre;
 use crate::step::Step;
+use crate::stored;
 use crate::tls;
 use crate::validate::Cluster;
 
@@ -25,7 +26,7 @@ pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Findi
     if resource.status.is_null() {
         return Ok(EtcdClusterStatus::default());
     }
-    serde_path_to_error::deserialize(&resource.status).map_err(|error| Finding {
+    stored::read(&resource.status).map_err(|error| Finding {
         kind: FindingKind::Blocked,
         reason: Reason::UnreadableStatus,
         message: format!(

@@ -8,6 +8,7 @@ use contract::{
 };
 use semver::Version;
 
+use crate::stored;
 use crate::tls::Tls;
 
 /// Image repository when the spec names none.
@@ -110,7 +111,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
 }
 
 fn serde_path(spec: &serde_json::Value) -> Result<EtcdClusterSpec, Finding> {
-    serde_path_to_error::deserialize(spec).map_err(|error| {
+    stored::read(spec).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." {
             "spec".to_owned()
