@@ -44,7 +44,7 @@ impl World {
             .secrets
             .get(name)
             .cloned()
-            .unwrap_or_else(|| blank(number));
+            .unwrap_or_else(|| blank(number, &self.kube.resource.uid));
         secret.resource_version = number.to_string();
         let list_of = |role: TlsRole| {
             let authorities = self.kube.secrets.get(&place);
@@ -93,9 +93,10 @@ pub(crate) fn of_pod(pod: &core::Pod, role: TlsRole) -> Option<String> {
     volume.secret.as_ref()?.secret_name.clone()
 }
 
-fn blank(number: u32) -> Secret {
+fn blank(number: u32, owner: &str) -> Secret {
     Secret {
         uid: format!("secret-{number}"),
+        owner: Some(owner.to_owned()),
         resource_version: String::new(),
         digests: BTreeMap::new(),
         not_after: BTreeMap::new(),

@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1 as core;
 use kube::{Api, Client};
 use serde::Deserialize;
 
-use super::live;
+use super::{live, project};
 use crate::error::Chain;
 use crate::etcd::Identity;
 use crate::key::ClusterKey;
@@ -46,6 +46,7 @@ struct Kept {
 #[derive(Clone)]
 struct Data {
     uid: String,
+    owner: Option<String>,
     resource_version: String,
     keys: BTreeMap<String, Vec<u8>>,
 }
@@ -227,6 +228,7 @@ async fn read(client: &Client, namespace: &str, name: &str) -> Observed<Arc<Data
     let what = || format!("Secret {namespace}/{name}");
     match live::within(what, api.get_opt(name)).await {
         Ok(Some(secret)) => Observed::Seen(Arc::new(Data {
+            owner: project::controller(&secret.metadata),
             uid: secret.metadata.uid.unwrap_or_default(),
             resource_version: secret.metadata.resource_version.unwrap_or_default(),
             keys: secret

@@ -270,6 +270,9 @@ pub struct Secret {
     /// `metadata.uid`.
     #[serde(default)]
     pub uid: String,
+    /// UID of the controlling owner reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// `metadata.resourceVersion`.
     pub resource_version: String,
     /// The sha-256 of each key's data, as hex.

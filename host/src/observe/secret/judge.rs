@@ -95,6 +95,7 @@ fn judges(role: TlsRole) -> Vec<(TlsRole, Usage)> {
 fn blank(data: &Data) -> Secret {
     Secret {
         uid: data.uid.clone(),
+        owner: data.owner.clone(),
         resource_version: data.resource_version.clone(),
         digests: BTreeMap::new(),
         not_after: BTreeMap::new(),
@@ -230,6 +231,7 @@ mod tests {
         let keys = keys.into_iter().zip(values);
         Arc::new(Data {
             uid: "u".to_owned(),
+            owner: None,
             resource_version: "5".to_owned(),
             keys: keys
                 .map(|(key, value)| (key.to_owned(), value.into_bytes()))

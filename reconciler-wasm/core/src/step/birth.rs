@@ -34,8 +34,7 @@ const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
 /// Plans the first members and starts them.
 pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     let Some(size) = cluster.size else { return };
-    issue::issue(cluster, situation, None, step);
-    if !cluster.tls.is_sound() {
+    if issue::issue(cluster, situation, None, step) || !cluster.tls.is_sound() {
         step.look_again(LATER, Reason::Forming);
         return;
     }

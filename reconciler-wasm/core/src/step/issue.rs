@@ -21,20 +21,24 @@ use crate::validate::Cluster;
 
 /// A certificate is made anew when less than this part of its time is left; an authority, too.
 const LAST_PART: i64 = 3;
-/// How long a certificate may take from its Secret into every pod. The kubelet looks once a minute or so.
-const SPREAD: Millis = Millis::seconds(600);
+/// How old a certificate must be to be in every pod: the kubelet looks once a minute or so, and a certificate begins some
+/// minutes before it was made, because clocks differ.
+const SPREAD: Millis = Millis::seconds(900);
 
-/// Asks for what is missing, of one Secret after the other in an order in which each is of use at once.
+/// Asks for what is missing. Says whether members should not be born before it is there.
 pub(super) fn issue(
     cluster: &Cluster,
     situation: &Situation<'_>,
     living: Option<&Living<'_>>,
     step: &mut Step,
-) {
+) -> bool {
     let Some(generation) = cluster.generation else {
-        return;
+        return false;
     };
     let (snapshot, memory) = (situation.snapshot, situation.memory);
+    if say_foreign(cluster, situation, step) {
+        return true;
+    }
     let is_born = memory.cluster_id.is_some() || memory.birth.is_some();
     let place = names::authorities_secret(&cluster.name);
     let authorities = match snapshot.secrets.get(&place) {
@@ -42,7 +46,7 @@ pub(super) fn issue(
         Some(Observed::Absent) if !is_born => {
             order(situation, &place, None, Order::Authorities, step);
             step.authority_generation = Some(generation);
-            return;
+            return true;
         }
         Some(Observed::Absent) => {
             step.find(
@@ -53,11 +57,11 @@ pub(super) fn issue(
                      Members run on until their certificates end."
                 ),
             );
-            return;
+            return true;
         }
         Some(Observed::Unknown(_)) | None => {
             step.look_again(LATER, Reason::SecretUnreadable);
-            return;
+            return true;
         }
     };
     let ground = Ground {
@@ -75,7 +79,7 @@ pub(super) fn issue(
         }
     }
     if !is_quiet || !is_born {
-        return;
+        return !is_quiet;
     }
     let recorded = memory.authority_generation.unwrap_or(generation);
     if ground.is_changing() {
@@ -98,6 +102,36 @@ pub(super) fn issue(
             step,
         );
     }
+    false
+}
+
+/// Names Secrets of somebody else that stand where the operator's own must be. Says whether there are any.
+fn say_foreign(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) -> bool {
+    let snapshot = situation.snapshot;
+    let made = TlsRole::ALL.map(|role| names::made_secret(&cluster.name, role));
+    let all = made
+        .into_iter()
+        .chain([names::authorities_secret(&cluster.name)]);
+    let foreign: Vec<String> = all
+        .filter(|name| {
+            let found = snapshot.secrets.get(name).and_then(Observed::seen);
+            found.is_some_and(|secret| secret.owner.as_deref() != Some(&snapshot.resource.uid))
+        })
+        .collect();
+    if foreign.is_empty() {
+        return false;
+    }
+    step.find(
+        FindingKind::Blocked,
+        Reason::ForeignObject,
+        format!(
+            "Secret {} belongs to somebody else and is left alone, but spec.TLS.auto needs that name. Name such Secrets in \
+             spec.TLS.static instead, or delete or rename them.",
+            foreign.join(", ")
+        ),
+    );
+    step.look_again(LATER, Reason::ForeignObject);
+    true
 }
 
 struct Ground<'g, 'a> {

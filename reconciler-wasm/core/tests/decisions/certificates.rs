@@ -8,7 +8,7 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fixture::{NAME, World, effects, fresh, healthy, member, reports, written};
+use crate::fixture::{NAME, UID, World, effects, fresh, healthy, member, reports, written};
 
 const DAY: i64 = 86_400_000;
 const PLACE: &str = "shop-authorities";
@@ -16,6 +16,7 @@ const PLACE: &str = "shop-authorities";
 fn blank(uid: &str) -> Secret {
     Secret {
         uid: uid.to_owned(),
+        owner: Some(UID.to_owned()),
         resource_version: "1".to_owned(),
         digests: BTreeMap::new(),
         not_after: BTreeMap::new(),
@@ -266,7 +267,7 @@ fn authorities_change_without_a_moment_of_distrust() {
         [""; 0],
         "pods get it a minute or so later"
     );
-    let world = world.later(600);
+    let world = world.later(900);
     let decision = world.decide();
     assert_eq!(orders(&decision), ["shop-authorities: newest"]);
     assert_eq!(written(&decision).unwrap().authority_generation, Some(2));
@@ -291,6 +292,20 @@ fn authorities_are_not_changed_while_a_member_is_down() {
     let world = living("old").spec("TLS", json!({"auto": {"generation": 2}}));
     let world = with_certificates(with_authorities(world, &["old"]), "old", &["old"]);
     assert_eq!(orders(&world.silent(1).decide()), [""; 0]);
+}
+
+/// Its keys may be all that somebody has of theirs.
+#[test]
+fn a_secret_of_somebody_else_under_our_name_is_left_alone_and_named() {
+    for name in ["shop-server-tls", PLACE] {
+        let mut world = with_certificates(with_authorities(unborn(), &["old"]), "old", &["old"]);
+        if let Some(Observed::Seen(secret)) = world.snapshot.secrets.get_mut(name) {
+            secret.owner = None;
+        }
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0], "{name}");
+        assert!(reports(&decision, Reason::ForeignObject), "{name}");
+    }
 }
 
 #[test]

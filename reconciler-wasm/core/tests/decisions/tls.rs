@@ -35,6 +35,7 @@ fn secret(world: &World, keys: [&str; 3]) -> Secret {
         |at: Millis| BTreeMap::from([(certificate.to_owned(), at), (authority.to_owned(), at)]);
     Secret {
         uid: "uid-secret".to_owned(),
+        owner: None,
         resource_version: "1".to_owned(),
         digests: keys
             .iter()
