@@ -162,7 +162,11 @@ pub(crate) async fn old_layout(scenario: &mut Scenario) -> Result<()> {
 
 pub(crate) async fn kubernetes_layout(scenario: &mut Scenario) -> Result<()> {
     let maker = Maker::new(scenario, "modern")?;
-    let issued = maker.authority.issue(&maker.names)?;
+    let host = format!("modern.{}.svc", scenario.namespace());
+    let client = format!("modern-client.{}.svc", scenario.namespace());
+    let issued = maker
+        .authority
+        .issue(&[format!("*.{host}"), host, client])?;
     // One Secret in all three roles, as one Certificate of cert-manager gives it.
     apply(
         scenario,

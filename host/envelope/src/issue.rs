@@ -51,6 +51,7 @@ fn is_own(name: &str, role: TlsRole, resource: &Resource) -> bool {
     } = resource;
     let members = names::member_host("*", cluster, namespace, "");
     let clients = format!("{}.{namespace}.svc", names::client_service(cluster));
+    let peers = format!("{}.{namespace}.svc", names::peer_service(cluster));
     let is_under = |host: &str| {
         name.strip_prefix(host).is_some_and(|domain| {
             (domain.is_empty() || domain.starts_with('.'))
@@ -60,7 +61,7 @@ fn is_own(name: &str, role: TlsRole, resource: &Resource) -> bool {
         })
     };
     match role {
-        TlsRole::Peer => is_under(&members),
+        TlsRole::Peer => is_under(&members) || is_under(&peers),
         TlsRole::Server => is_under(&members) || is_under(&clients) || name == "localhost",
         TlsRole::Operator => false,
     }
@@ -119,6 +120,7 @@ mod tests {
                 certificate(TlsRole::Server, "a-client.ns.svc"),
             ),
             ("a-server-tls", certificate(TlsRole::Server, "localhost")),
+            ("a-peer-tls", certificate(TlsRole::Peer, "a.ns.svc")),
             (
                 "a-client-tls",
                 Order::Trust {

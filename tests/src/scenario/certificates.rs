@@ -68,6 +68,7 @@ impl Authority {
 pub fn names_of(cluster: &str, namespace: &str) -> Vec<String> {
     vec![
         format!("*.{cluster}.{namespace}.svc"),
+        format!("*.{cluster}.{namespace}.svc.cluster.local"),
         format!("{cluster}-client.{namespace}.svc"),
         "localhost".to_owned(),
     ]

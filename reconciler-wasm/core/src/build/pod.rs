@@ -276,8 +276,7 @@ fn environment(cluster: &Cluster) -> Vec<EnvVar> {
             ..EnvVarSource::default()
         }),
     };
-    let mut environment = tls::environment(&cluster.tls);
-    environment.extend(cluster.pod.etcd_env.iter().flatten().cloned());
+    let mut environment = cluster.pod.etcd_env.clone().unwrap_or_default();
     environment.push(from_annotation(
         "ETCD_INITIAL_CLUSTER",
         names::INITIAL_CLUSTER_ANNOTATION,

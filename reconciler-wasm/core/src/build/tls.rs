@@ -4,19 +4,9 @@
 //! keys nor values, and the kubelet has no certificate to show.
 
 use contract::{TlsFiles, TlsRole};
-use k8s_openapi::api::core::v1::{EnvVar, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{SecretVolumeSource, Volume, VolumeMount};
 
 use crate::tls::Tls;
-
-/// etcd compares the address of a peer that dials it with the names in that peer's certificate, by asking DNS for the
-/// name of the address. That record ends in the cluster's domain, which certificates need not have, and it is missing
-/// for a moment after each start and while DNS is down: then peers that proved who they are would be turned away. The
-/// variable has two names, before 3.6 and since; etcd passes over the one it does not know.
-/// See <https://etcd.io/docs/v3.6/op-guide/security/#notes-for-tls-authentication>.
-const SKIP_REVERSE_LOOKUP: [&str; 2] = [
-    "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION",
-    "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION",
-];
 
 struct Mount<'a> {
     role: TlsRole,
@@ -77,20 +67,6 @@ pub(super) fn flags(tls: &Tls) -> Vec<String> {
                 file("trusted-ca-file", mount.files.authority),
                 format!("--{prefix}client-cert-auth"),
             ]
-        })
-        .collect()
-}
-
-/// Variables that the user's own may override: of two with one name the last one counts.
-pub(super) fn environment(tls: &Tls) -> Vec<EnvVar> {
-    let variables = tls.files(TlsRole::Peer).map(|_| SKIP_REVERSE_LOOKUP);
-    variables
-        .into_iter()
-        .flatten()
-        .map(|name| EnvVar {
-            name: name.to_owned(),
-            value: Some("true".to_owned()),
-            value_from: None,
         })
         .collect()
 }

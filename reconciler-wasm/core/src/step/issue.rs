@@ -228,7 +228,12 @@ impl<'a> Ground<'_, 'a> {
         let client =
             |domain: &&str| format!("{}.{namespace}.svc{domain}", names::client_service(name));
         match role {
-            TlsRole::Peer => domains.iter().map(member).collect(),
+            // etcd lets a peer in whose address DNS has for a name in its certificate: the Service's has all of them.
+            TlsRole::Peer => domains
+                .iter()
+                .map(member)
+                .chain([format!("{}.{namespace}.svc", names::peer_service(name))])
+                .collect(),
             TlsRole::Server => domains
                 .iter()
                 .flat_map(|domain| [member(domain), client(domain)])

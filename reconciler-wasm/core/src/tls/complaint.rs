@@ -90,6 +90,19 @@ pub(super) fn complaint(
         })
         .or_else(|| {
             let found = secret.names.get(files.certificate)?;
+            if role == TlsRole::Peer && members.is_empty() && !is_found_by_dns(cluster, found) {
+                return Some(Complaint {
+                    reason: Reason::CertificateInvalid,
+                    message: format!(
+                        "Secret {name} ({field}), key {}: etcd lets a peer in when DNS finds the peer's address for a name in \
+                         its certificate, and would find none for {}. Add the name {}, or a star before it and the \
+                         cluster's domain after it.",
+                        files.certificate,
+                        found.join(", "),
+                        peers_host(cluster),
+                    ),
+                });
+            }
             let host = uncovered(cluster, role, found, members)?;
             Some(Complaint {
                 reason: Reason::CertificateInvalid,
@@ -131,6 +144,32 @@ fn out_of_time(
                 (None, None) => None,
             }
         })
+}
+
+/// The name of the headless Service: DNS has the addresses of all members for it.
+fn peers_host(cluster: &Cluster) -> String {
+    let service = names::peer_service(&cluster.name);
+    format!("{service}.{}.svc", cluster.namespace)
+}
+
+/// Whether etcd would find a peer's address among the names of its certificate: a plain name is looked up, and a name with
+/// a star is compared with the name of the address, which ends in the cluster's domain
+/// (<https://etcd.io/docs/v3.6/op-guide/security/#notes-for-tls-authentication>). People may have switched that off.
+fn is_found_by_dns(cluster: &Cluster, found: &[String]) -> bool {
+    let peers = peers_host(cluster);
+    let is_switched_off = || {
+        let mut environment = cluster.pod.etcd_env.iter().flatten();
+        environment.any(|variable| variable.name.ends_with("PEER_SKIP_CLIENT_SAN_VERIFICATION"))
+    };
+    let is_found = |name: &String| {
+        let (is_star, rest) = match name.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, name.as_str()),
+        };
+        rest.strip_prefix(peers.as_str())
+            .is_some_and(|domain| domain.starts_with('.') || (domain.is_empty() && !is_star))
+    };
+    found.is_empty() || found.iter().any(is_found) || is_switched_off()
 }
 
 /// A name under which a member is verified and that the certificate is not for. Peers dial the whole address, the

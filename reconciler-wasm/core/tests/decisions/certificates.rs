@@ -60,7 +60,9 @@ fn with_certificate(mut world: World, role: TlsRole, by: &str, trusted: &[&str])
         .digests
         .insert(MADE_FILES.key.to_owned(), "d".repeat(64));
     let names = match role {
-        TlsRole::Peer => vec!["*.shop.prod.svc".to_owned()],
+        TlsRole::Peer => ["*.shop.prod.svc", "shop.prod.svc"]
+            .map(str::to_owned)
+            .to_vec(),
         TlsRole::Server => ["*.shop.prod.svc", "shop-client.prod.svc", "localhost"]
             .map(str::to_owned)
             .to_vec(),

@@ -45,7 +45,13 @@ fn secret(world: &World, keys: [&str; 3]) -> Secret {
         not_before: dates(Millis(now.0 - DAY)),
         names: BTreeMap::from([(
             certificate.to_owned(),
-            vec!["*.shop.prod.svc".to_owned(), "localhost".to_owned()],
+            [
+                "*.shop.prod.svc",
+                "*.shop.prod.svc.cluster.local",
+                "localhost",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
         )]),
         authorities: BTreeMap::from([
             (certificate.to_owned(), vec!["old".to_owned()]),
@@ -286,8 +292,8 @@ fn nothing_is_born_before_the_certificates_can_work() {
 #[test]
 fn a_certificate_for_the_clusters_domain_will_do_for_clients_and_must_for_peers() {
     let mut world = born(OLD);
-    world.snapshot.resource.spec["pod"] = json!({"ClusterDomain": ".cluster.local"});
-    let name = || vec!["*.shop.prod.svc.cluster.local".to_owned()];
+    world.snapshot.resource.spec["pod"] = json!({"ClusterDomain": ".example"});
+    let name = || vec!["*.shop.prod.svc.example".to_owned()];
     edit(&mut world, "servers", |secret| {
         secret.names.insert("server.crt".to_owned(), name());
     });
@@ -586,4 +592,35 @@ fn a_restart_that_would_cost_data_or_an_outage_is_left_to_people() {
     let decision = trusting(living().on_empty_dir().spec("TLS", tls()), &["new", "old"]).decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(reports(&decision, Reason::AuthoritiesChanged));
+}
+
+/// etcd looks the caller's address up; a star without the cluster's domain matches no name that DNS has for an address.
+#[test]
+fn a_peers_certificate_needs_a_name_by_which_dns_finds_it() {
+    let named = |names: &[&str]| {
+        let mut world = born(OLD);
+        edit(&mut world, "peers", |secret| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            secret.names.insert("peer.crt".to_owned(), names);
+        });
+        world
+    };
+    let decision = named(&["*.shop.prod.svc"]).decide();
+    assert!(reports(&decision, Reason::CertificateInvalid));
+    let message = &decision.report.findings[0].message;
+    assert!(message.contains("Add the name shop.prod.svc"), "{message}");
+    for names in [
+        ["*.shop.prod.svc", "shop.prod.svc"],
+        ["*.shop.prod.svc", "*.shop.prod.svc.cluster.local"],
+    ] {
+        assert!(
+            !reports(&named(&names).decide(), Reason::CertificateInvalid),
+            "{names:?}"
+        );
+    }
+    let mut world = named(&["*.shop.prod.svc"]);
+    world.snapshot.resource.spec["pod"] = json!({"etcdEnv": [
+        {"name": "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION", "value": "true"},
+    ]});
+    assert!(!reports(&world.decide(), Reason::CertificateInvalid));
 }
