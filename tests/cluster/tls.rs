@@ -147,6 +147,13 @@ pub(crate) async fn old_layout(scenario: &mut Scenario) -> Result<()> {
         .await;
     ensure!(elsewhere.is_err(), "the server is verified by no name");
 
+    let ends = "binnacle_certificate_end_timestamp_seconds";
+    let end = scenario.operator()?.metric(ends, "server.crt").await?;
+    ensure!(
+        end > 1e9,
+        "the metric says that a certificate ends at {end}"
+    );
+
     let members = cluster.member_names().await?;
     let first = members.first().context("there are no members")?;
     cluster.delete_pod(first).await?;

@@ -157,7 +157,7 @@ fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets) -> Option<String> {
         .into_iter()
         .filter_map(|role| {
             let words = |secret: Option<&str>| {
-                secret.map_or("plain text".to_owned(), |name| format!("Secret {name}"))
+                secret.map_or_else(|| "plain text".to_owned(), |name| format!("Secret {name}"))
             };
             let (asked, found) = (wanted.of_role(role), in_use.of_role(role));
             (asked != found).then(|| {

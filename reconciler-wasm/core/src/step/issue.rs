@@ -198,7 +198,7 @@ impl<'a> Ground<'_, 'a> {
         let list = self.list(role);
         list.iter()
             .find(|one| self.is_trusted(role, one))
-            .or(list.last())
+            .or_else(|| list.last())
             .map(String::as_str)
     }
 
