@@ -14,7 +14,7 @@ use crate::arguments::InitialCluster;
 use crate::child::{field, only};
 use crate::{Refusal, ResourceHead};
 use security::{judge_container_security, judge_pod_security};
-pub(crate) use start::judge_pod_annotations;
+pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
 use tls::judge_tls;
 use volume::{judge_mounts, judge_volume, own_pods};

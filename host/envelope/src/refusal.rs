@@ -97,7 +97,6 @@ pub enum Refusal {
         /// As the decision has it.
         to: String,
     },
-
     /// The name is not one of this cluster's names for that kind.
     #[error("{} {name:?} is not a name of cluster {cluster:?}", kind.name())]
     ForeignName {
@@ -246,7 +245,6 @@ pub enum Refusal {
         /// The URL.
         url: String,
     },
-
     /// Another instance of the operator may be at work.
     #[error("this instance does not hold the lease")]
     LeaseLost,
@@ -390,6 +388,9 @@ pub enum Refusal {
         /// Its name.
         member: String,
     },
+    /// Only a person may ask for it, in the spec; the words say what is missing.
+    #[error("{0}")]
+    Unasked(String),
     /// The pod runs, or its data would go with it.
     #[error("pod {pod} runs or keeps its data in itself: deleting it needs evidence from etcd")]
     StillRunning {

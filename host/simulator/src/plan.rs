@@ -70,6 +70,12 @@ pub enum Fault {
     Resize(i64),
     /// `spec.paused` is true for a while.
     Pause,
+    /// Somebody reads whom the condition names as survivor, if it names one, and consents.
+    Consent,
+    /// Somebody consents without having read: this member, with the id of this cluster or, for odd numbers, another one.
+    RashConsent(u32),
+    /// Somebody removes the consent.
+    Withdraw,
 }
 
 /// What goes wrong with one action of the operator.
@@ -89,6 +95,10 @@ pub enum Mishap {
 
 /// Faults begin within this time.
 const FAULTS_UNTIL: i64 = 90_000;
+/// Makes a second stream of a seed.
+const NAPS: u64 = 0x7a9;
+/// And a third one.
+const CONSENTS: u64 = 0xc0_45e7;
 
 impl Plan {
     /// The plan of a seed.
@@ -98,12 +108,14 @@ impl Plan {
         let size = [1, 3, 3, 3, 3, 5][rng.usize(0..6)];
         let claims = rng.u8(0..4) > 0;
         let local = rng.bool();
-        let faults = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
+        let mut faults: Vec<Planned> = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
         // The last draw, so that a seed's other choices stay what they were.
         let tls = rng.u8(0..4) == 0;
+        faults.extend(naps(seed));
+        faults.extend(consents(seed));
         Self {
             seed,
             size,
@@ -189,7 +201,10 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
-        | Fault::Resize(_) => 0,
+        | Fault::Resize(_)
+        | Fault::Consent
+        | Fault::RashConsent(_)
+        | Fault::Withdraw => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -198,6 +213,49 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         rng.i64(0..FAULTS_UNTIL)
     };
     Planned { at, lasts, fault }
+}
+
+/// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so
+/// that all else of a seed stays as it was.
+fn naps(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ NAPS);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    let mut at = rng.i64(0..FAULTS_UNTIL);
+    let mut sizes = vec![0];
+    for _ in 0..rng.u8(0..4) {
+        sizes.push(i64::from(rng.u8(0..6)));
+    }
+    sizes
+        .into_iter()
+        .map(|size| {
+            let planned = Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Resize(size),
+            };
+            at += [300, 3_000, 30_000, 500_000][rng.usize(0..4)];
+            planned
+        })
+        .collect()
+}
+
+/// In some histories people read the conditions and consent to go on from one member, or do so without reading.
+fn consents(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ CONSENTS);
+    let count = [0, 0, 1, 2, 4][rng.usize(0..5)];
+    (0..count)
+        .map(|_| Planned {
+            at: rng.i64(0..1_000_000),
+            lasts: 0,
+            fault: match rng.u8(0..8) {
+                0..=4 => Fault::Consent,
+                5..=6 => Fault::RashConsent(rng.u32(0..8)),
+                _ => Fault::Withdraw,
+            },
+        })
+        .collect()
 }
 
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {
@@ -265,6 +323,11 @@ impl fmt::Display for Fault {
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
+            Self::Consent => write!(f, "somebody consents as the condition says"),
+            Self::RashConsent(which) => {
+                write!(f, "somebody consents to member {which} without reading")
+            }
+            Self::Withdraw => write!(f, "somebody removes the consent"),
         }
     }
 }

@@ -20,8 +20,8 @@ mod tls;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
-    AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy,
-    VERSION,
+    AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
+    StaticTls, TlsPolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
@@ -36,7 +36,7 @@ pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
     Birth, CertificateRecord, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth,
-    MemberNames, MemberRecord, MemberRole, Phase,
+    MemberNames, MemberRecord, MemberRole, Phase, Recovery, RecoveryStage,
 };
 pub use tls::{TlsFiles, TlsRole, TlsSecrets, certificate_covers};
 

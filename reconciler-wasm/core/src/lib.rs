@@ -66,6 +66,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     };
     cluster.tls = tls::of(&cluster, snapshot, &memory);
     let situation = assess::assess(&cluster, snapshot, &memory);
+    step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
     status::write_if_changed(snapshot, &memory, status, &mut step);
@@ -78,6 +79,8 @@ fn decide(step: Step) -> Decision {
         requeue,
         findings,
         birth: _,
+        sleep: _,
+        recovery: _,
         recreated: _,
         cluster_id: _,
         authority_generation: _,

@@ -7,9 +7,11 @@
 
 mod birth;
 mod certificates;
+mod consent;
 mod fixture;
 mod repair;
 mod rest;
 mod scale;
 mod spec;
 mod tls;
+mod zero;
