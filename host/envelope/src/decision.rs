@@ -13,6 +13,7 @@ use crate::fresh::is_paused;
 use crate::issue::judge_order;
 use crate::pod::{judge_image, judge_pod_annotations};
 use crate::preconditions::require;
+use crate::secrets::judge_remembered;
 use crate::{Refusal, ResourceHead};
 
 /// How many actions a decision may hold.
@@ -124,7 +125,7 @@ fn judge(
     require(action, before, refusals);
     judge_departed(action, refusals);
     match effect {
-        Effect::UpdateStatus { status } => judge_status(status, resource, spec, refusals),
+        Effect::UpdateStatus { status } => judge_status(status, snapshot, spec, refusals),
         Effect::Event { kind, reason, note } => judge_event(*kind, reason, note, refusals),
         Effect::Apply { object } => match spec {
             Ok(spec) => {
@@ -186,12 +187,12 @@ fn judge_departed(action: &Action, refusals: &mut Vec<Refusal>) {
 
 fn judge_status(
     status: &EtcdClusterStatus,
-    resource: &Resource,
+    snapshot: &Snapshot,
     spec: &Result<EtcdClusterSpec, serde_json::Error>,
     refusals: &mut Vec<Refusal>,
 ) {
     judge_size(status, || "the status".to_owned(), refusals);
-    let recorded = ResourceHead::of(resource);
+    let recorded = ResourceHead::of(&snapshot.resource);
     let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
     let rewritten = match recorded.cluster_id {
         contract::Observed::Absent => None,
@@ -212,6 +213,9 @@ fn judge_status(
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)
     {
         judge_image(&birth.image, spec, None, refusals);
+    }
+    if let Ok(spec) = spec {
+        judge_remembered(status, snapshot, spec, refusals);
     }
 }
 

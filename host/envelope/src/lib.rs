@@ -44,6 +44,7 @@ mod preconditions;
 mod quorum;
 mod refusal;
 mod rules;
+mod secrets;
 
 pub use check::check;
 pub use decision::{MAX_ACTIONS, permit};

@@ -17,7 +17,8 @@ use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
 use tls::judge_tls;
-use volume::{judge_mounts, judge_volume, own_pods};
+use volume::{judge_mounts, judge_volume};
+pub(crate) use volume::{mounted, own_pods};
 
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Adds a refusal for everything that a member's pod may not be.

@@ -70,14 +70,14 @@ pub(super) fn role_of(volume: &str) -> Option<TlsRole> {
 }
 
 /// The cluster's own pods.
-pub(super) fn own_pods(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {
+pub(crate) fn own_pods(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {
     let owner = snapshot.resource.uid.as_str();
     let pods = snapshot.objects.pods.seen().into_iter().flatten();
     pods.filter(move |pod| pod.owner.as_deref() == Some(owner))
 }
 
 /// The Secret a living pod has for a role.
-pub(super) fn mounted(pod: &Pod, role: TlsRole) -> Option<&str> {
+pub(crate) fn mounted(pod: &Pod, role: TlsRole) -> Option<&str> {
     match role {
         TlsRole::Peer => pod.peer_secret.as_deref(),
         TlsRole::Server => pod.server_secret.as_deref(),
