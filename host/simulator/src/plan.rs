@@ -22,6 +22,8 @@ pub struct Plan {
     pub claims: bool,
     /// Volumes are on one node each.
     pub local: bool,
+    /// The operator makes certificates.
+    pub tls: bool,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
@@ -124,6 +126,8 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
         let is_about_versions = seed % 4 == 3;
         let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
         if is_about_versions {
@@ -139,6 +143,7 @@ impl Plan {
             through: rng.bool(),
             claims,
             local,
+            tls,
             faults,
             mishaps,
         }
@@ -352,6 +357,7 @@ impl fmt::Display for Plan {
             through,
             claims,
             local,
+            tls,
             faults,
             mishaps,
         } = self;
@@ -360,7 +366,8 @@ impl fmt::Display for Plan {
             (true, false) => "volumes that any node reaches",
             (true, true) => "volumes that belong to a node",
         };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        let traffic = if *tls { ", with TLS" } else { "" };
+        writeln!(f, "seed {seed}: a cluster of {size} with {disks}{traffic}")?;
         if let Some(version) = version {
             let way = if *through {
                 "through all minor versions"

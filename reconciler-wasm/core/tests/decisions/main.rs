@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod certificates;
 mod consent;
 mod fixture;
 mod repair;
@@ -14,5 +15,6 @@ mod rest;
 mod scale;
 mod spec;
 mod storage;
+mod tls;
 mod upgrade;
 mod zero;
