@@ -35,7 +35,8 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         return true;
     }
     // Members that have their data in their pods are not stopped, and stay as many as they are.
-    let size = if size == 0 && truth.claims.is_empty() {
+    let is_in_pod = |member: &MemberTruth| !truth.claims.contains(&member.name);
+    let size = if size == 0 && truth.members.iter().any(is_in_pod) {
         truth.members.len()
     } else {
         size
@@ -46,7 +47,19 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         .map(|member| member.name.as_str())
         .collect();
     names.sort_unstable();
-    let has_claims = truth.claims.is_empty() || truth.claims == names;
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
+    let has_claims = if !truth.wants_claims {
+        truth.claims.is_empty()
+    } else {
+        truth.claims == names || (truth.size == 0 && are_theirs)
+    };
+    let has_policy = truth
+        .members
+        .iter()
+        .all(|member| member.label == truth.label || (truth.size == 0 && is_in_pod(member)));
     truth.cluster.is_some()
         && truth.confirmed
         && truth.members.len() == size
@@ -57,6 +70,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && (!is_reachable(truth) || runs_what_is_asked(truth))
         && truth.pods == names
         && has_claims
+        && has_policy
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
 }
@@ -220,22 +234,9 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             violation("the leader is moved before it leaves", at, format!("{id}"))
         }
         Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
-        Deed::Restarted(name) => one_at_a_time(at, before, name).or_else(|| {
-            listed(name).filter(|member| member.healthy && !member.learner)?;
-            let voters = before.members.iter().filter(|member| !member.learner);
-            let healthy = |member: &&MemberTruth| member.healthy && member.name != *name;
-            let left = voters.clone().filter(healthy).count();
-            // One or two voters have no quorum to spare.
-            let needed = majority(voters.clone().count()).min(voters.count() - 1);
-            let words =
-                format!("{name} was restarted, {left} healthy voters were left of {needed}");
-            (left < needed).then_some(())?;
-            violation(
-                "no deed leaves fewer healthy voters than a quorum",
-                at,
-                words,
-            )
-        }),
+        Deed::Restarted(name) => {
+            one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
+        }
         Deed::DeletedPod(name) => {
             // Who asks for size 0 gets it, as long as the data stays.
             if before.size == 0 && before.claims.contains(name) {
@@ -250,6 +251,9 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
+            if before.claims.contains(name) {
+                return leaves_enough(at, deed, name, before);
+            }
             keeps_quorum(
                 at,
                 deed,
@@ -264,6 +268,25 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         }
         Deed::StartedNew(_) | Deed::Moved(_) | Deed::DeletedClaim(_) | Deed::Wrote(_) => None,
     }
+}
+
+/// A voter that is down for a while, on its disk, leaves a quorum, or all the others where one or two vote.
+fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Violation> {
+    let mut voters = before.members.iter().filter(|member| !member.learner);
+    let count = voters.clone().count();
+    voters.find(|member| member.name == name && member.healthy)?;
+    let left = before
+        .members
+        .iter()
+        .filter(|member| !member.learner && member.healthy && member.name != name)
+        .count();
+    let needed = majority(count).min(count - 1);
+    (left < needed).then_some(())?;
+    violation(
+        "no deed leaves fewer healthy voters than a quorum",
+        at,
+        format!("{deed:?} left {left} healthy voters where {needed} are needed"),
+    )
 }
 
 fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {

@@ -1,11 +1,12 @@
 //! What goes wrong in the world, and what people do.
 
 use contract::PodPhase;
+use serde_json::json;
 
 use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
 use crate::timers::Timer;
-use crate::world::World;
+use crate::world::{World, claim};
 
 impl World {
     pub(crate) fn begin_fault(&mut self, index: usize) {
@@ -45,6 +46,12 @@ impl World {
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
             }
+            Fault::Label(label) => self.edit(|spec| {
+                spec["pod"]["labels"] = json!({"team": format!("t{label}")});
+            }),
+            Fault::Claims => self.edit(|spec| {
+                spec["pod"]["persistentVolumeClaimSpec"] = claim();
+            }),
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
             Fault::Consent => {
                 if let Some(consent) = self.offered() {
@@ -79,6 +86,8 @@ impl World {
             | Fault::Restart
             | Fault::Echo
             | Fault::Version(_)
+            | Fault::Label(_)
+            | Fault::Claims
             | Fault::Resize(_)
             | Fault::Consent
             | Fault::RashConsent(_)

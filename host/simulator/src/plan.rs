@@ -22,6 +22,8 @@ pub struct Plan {
     pub claims: bool,
     /// Volumes are on one node each.
     pub local: bool,
+    /// The operator makes certificates.
+    pub tls: bool,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
@@ -74,6 +76,10 @@ pub enum Fault {
     Resize(i64),
     /// `spec.version` is edited.
     Version(Release),
+    /// A label in `spec.pod` is edited.
+    Label(u8),
+    /// `spec.pod` asks for claims from now on.
+    Claims,
     /// `spec.paused` is true for a while.
     Pause,
     /// Somebody reads whom the condition names as survivor, if it names one, and consents.
@@ -105,6 +111,8 @@ const FAULTS_UNTIL: i64 = 90_000;
 const NAPS: u64 = 0x7a9;
 /// And a third one.
 const CONSENTS: u64 = 0xc0_45e7;
+/// And a fourth one.
+const POLICIES: u64 = 0x90_11c1;
 
 impl Plan {
     /// The plan of a seed.
@@ -118,12 +126,15 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
         let is_about_versions = seed % 4 == 3;
         let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
         if is_about_versions {
             faults.extend(edits(&mut rng));
         }
         faults.extend(naps(seed));
+        faults.extend(policies(seed));
         faults.extend(consents(seed));
         Self {
             seed,
@@ -132,6 +143,7 @@ impl Plan {
             through: rng.bool(),
             claims,
             local,
+            tls,
             faults,
             mishaps,
         }
@@ -249,6 +261,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Restart
         | Fault::Echo
         | Fault::Version(_)
+        | Fault::Label(_)
+        | Fault::Claims
         | Fault::Resize(_)
         | Fault::Consent
         | Fault::RashConsent(_)
@@ -306,6 +320,24 @@ fn consents(seed: u64) -> Vec<Planned> {
         .collect()
 }
 
+/// Edits of `spec.pod`, in every fifth history.
+fn policies(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ POLICIES);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    (0..rng.u8(1..4))
+        .map(|_| Planned {
+            at: rng.i64(0..2 * FAULTS_UNTIL),
+            lasts: 0,
+            fault: match rng.u8(0..4) {
+                0 => Fault::Claims,
+                _ => Fault::Label(rng.u8(0..3)),
+            },
+        })
+        .collect()
+}
+
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {
     match rng.u8(0..5) {
         0 => Mishap::AnswerLost,
@@ -325,6 +357,7 @@ impl fmt::Display for Plan {
             through,
             claims,
             local,
+            tls,
             faults,
             mishaps,
         } = self;
@@ -333,7 +366,8 @@ impl fmt::Display for Plan {
             (true, false) => "volumes that any node reaches",
             (true, true) => "volumes that belong to a node",
         };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        let traffic = if *tls { ", with TLS" } else { "" };
+        writeln!(f, "seed {seed}: a cluster of {size} with {disks}{traffic}")?;
         if let Some(version) = version {
             let way = if *through {
                 "through all minor versions"
@@ -379,6 +413,8 @@ impl fmt::Display for Fault {
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
+            Self::Label(label) => write!(f, "somebody labels the pods {label}"),
+            Self::Claims => write!(f, "somebody asks for claims"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
             Self::Consent => write!(f, "somebody consents as the condition says"),
             Self::RashConsent(which) => {

@@ -52,12 +52,14 @@ impl World {
     pub(crate) fn new(plan: &Plan, tell: bool) -> Self {
         let mut spec = json!({"size": plan.size});
         if plan.claims {
-            let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
-            spec["pod"] = json!({"persistentVolumeClaimSpec": claim});
+            spec["pod"] = json!({"persistentVolumeClaimSpec": claim()});
         }
         if let Some(version) = plan.version {
             spec["version"] = version.to_string().into();
             spec["upgrade"] = json!({"throughMinors": plan.through});
+        }
+        if plan.tls {
+            spec["TLS"] = json!({"auto": {}});
         }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
@@ -217,6 +219,8 @@ impl World {
                 .filter(|data| Some(data.cluster) == cluster)
                 .filter_map(Data::minor)
                 .max(),
+            label: label(spec).map(str::to_owned),
+            wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
             consent: self.consent(),
             recovering: self.recovering(),
             cluster,
@@ -242,6 +246,7 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         release: process.map(|process| process.release),
                         swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
                     }
@@ -301,6 +306,16 @@ impl World {
 }
 
 /// `spec.version`, or what its absence means.
+/// `spec.pod.persistentVolumeClaimSpec`, where there is one.
+pub(crate) fn claim() -> serde_json::Value {
+    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
+}
+
+/// `spec.pod.labels.team`.
+fn label(spec: &serde_json::Value) -> Option<&str> {
+    spec.pointer("/pod/labels/team")?.as_str()
+}
+
 fn asked(spec: &serde_json::Value) -> Option<Release> {
     match spec.get("version").and_then(serde_json::Value::as_str) {
         None => Some(release::DEFAULT),

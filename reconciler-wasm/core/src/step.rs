@@ -7,12 +7,16 @@ mod birth;
 mod consent;
 mod depart;
 mod furnish;
+mod issue;
 mod join;
 mod leave;
 mod recover;
+mod renew;
 mod repair;
+mod reshape;
 mod scale;
 mod seal;
+mod storage;
 pub(crate) mod upgrade;
 mod zero;
 
@@ -54,6 +58,8 @@ pub(crate) struct Step {
     pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// The generation of the authorities, once they are the ones asked for.
+    pub(crate) authority_generation: Option<i64>,
 }
 
 impl Step {
@@ -115,6 +121,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
                 .to_owned(),
         );
     } else {
+        step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -166,6 +173,7 @@ fn formed(
         return;
     }
     repair::restore_pods(cluster, situation, living, step);
+    issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
         let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
@@ -181,15 +189,21 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
+    // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || reshape::rescue(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
-        || scale::scale(cluster, situation, membership, living, step);
+        || reshape::reshape(cluster, situation, membership, living, step)
+        || scale::scale(cluster, situation, membership, living, step)
+        || renew::renew(cluster, situation, membership, living, step);
     if !is_taken {
         upgrade::roll(cluster, situation, membership, living, step);
     }
+    storage::grow(cluster, situation, living, step);
     furnish::hold_back_failing(situation, step);
 }
 

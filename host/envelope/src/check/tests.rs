@@ -491,6 +491,13 @@ fn the_pod_of_a_healthy_voter_goes_only_while_the_others_are_a_quorum() {
     pair.membership().members.remove(1);
     let mut restart = restart(0);
     restart.pre.members = None;
+    // A pair has no vote to spare: its pods go only with the disk kept, and only while the other one is healthy.
+    assert_eq!(rule(&restart, &pair), "");
+    assert_eq!(rule(&restart, &pair.clone().silent(1)), "TooFewHealthy");
+    pair.object = Observed::Seen(crate::ObjectHead {
+        claim: None,
+        ..pair.object.seen().cloned().unwrap_or_default()
+    });
     assert_eq!(rule(&restart, &pair), "TooFewHealthy");
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
+mod certificates;
 mod turn;
 
 use contract::{Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
+pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
 
@@ -23,6 +25,7 @@ const SCALING: &str = "Scaling";
 const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
+const CERTIFICATES: &str = "CertificatesValid";
 
 /// One condition before its times are known.
 struct Claim {

@@ -36,8 +36,8 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
             .is_some_and(|version| *version != status.version)
     });
     // Members that were stopped on purpose have their whole patience once the others run again.
-    let restarts = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
-    let is_same = !is_another && !restarts && was_down == Some(health != MemberHealth::Healthy);
+    let wakes = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
+    let is_same = !is_another && !wakes && was_down == Some(health != MemberHealth::Healthy);
     let since = match (old, is_same) {
         (Some(old), true) => old.since.clone(),
         (Some(_) | None, _) => now.clone(),

@@ -27,6 +27,9 @@ pub(super) fn restore_pods(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if !cluster.tls.can_build() {
+        return;
+    }
     let resource = &situation.snapshot.resource;
     let no_list = living.membership.is_none();
     let missing = living
