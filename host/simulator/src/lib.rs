@@ -19,6 +19,7 @@ mod members;
 mod observe;
 mod plan;
 mod release;
+mod roll;
 mod secrets;
 mod timers;
 mod world;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::release::Release;
+use crate::roll;
 
 /// One history to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +130,9 @@ impl Plan {
         // The last draw, so that a seed's other choices stay what they were.
         let tls = rng.u8(0..4) == 0;
         let is_about_versions = seed % 4 == 3;
-        let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
+        let version = is_about_versions.then(|| roll::any(&mut rng));
         if is_about_versions {
-            faults.extend(edits(&mut rng));
+            faults.extend(roll::edits(&mut rng));
         }
         faults.extend(naps(seed));
         faults.extend(policies(seed));
@@ -190,39 +191,6 @@ impl Plan {
         });
         faults.chain(mishaps).collect()
     }
-}
-
-/// What people ask for: with old patches, which cannot be left at once.
-const RELEASES: [Release; 6] = [
-    Release::new(4, 34),
-    Release::new(5, 20),
-    Release::new(5, 35),
-    Release::new(6, 10),
-    Release::new(6, 16),
-    Release::new(7, 3),
-];
-
-/// Edits of the version, to and fro; the last one asks for a release that exists.
-fn edits(rng: &mut fastrand::Rng) -> Vec<Planned> {
-    let count = rng.usize(1..4);
-    let mut at = 0;
-    (1..=count)
-        .map(|edit| {
-            at += [500, 4_000, 20_000, 60_000][rng.usize(0..4)] + rng.i64(0..8_000);
-            let chosen = RELEASES[rng.usize(0..RELEASES.len())];
-            let typed = Release::new(chosen.minor, 99);
-            let release = if edit < count && rng.u8(0..3) == 0 {
-                typed
-            } else {
-                chosen
-            };
-            Planned {
-                at,
-                lasts: 0,
-                fault: Fault::Version(release),
-            }
-        })
-        .collect()
 }
 
 fn planned(rng: &mut fastrand::Rng) -> Planned {
