@@ -9,6 +9,7 @@
 
 pub mod etcd;
 mod live;
+mod predecessor;
 pub mod project;
 pub mod shelf;
 pub mod watch;
@@ -29,6 +30,7 @@ pub use written::{Written, WrittenObject};
 
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
+use predecessor::Predecessors;
 use shelf::{Scope, Shelf};
 
 /// How long a snapshot waits for the caches to show what this host wrote.
@@ -47,6 +49,8 @@ pub struct World {
     pub services: Shelf<Service>,
     /// PodDisruptionBudgets.
     pub disruption_budgets: Shelf<DisruptionBudget>,
+    /// Locks of archived operators.
+    predecessors: Predecessors,
     changed: tokio::sync::watch::Sender<()>,
 }
 
@@ -60,7 +64,17 @@ impl World {
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
+            predecessors: Predecessors::default(),
             changed: tokio::sync::watch::Sender::new(()),
+        }
+    }
+
+    /// The same, for an operator whose own namespace is `home`.
+    #[must_use]
+    pub fn at_home(self, home: &str) -> Self {
+        Self {
+            predecessors: Predecessors::at_home(home),
+            ..self
         }
     }
 
@@ -78,6 +92,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed,
         } = self;
         let mut changes = changed.subscribe();
@@ -104,6 +119,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed: _,
         } = self;
         let kinds = [
@@ -193,12 +209,14 @@ pub async fn snapshot(
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
-    let etcd = etcd::view(
-        &mut memory.connections,
-        &objects.pods,
-        recorded_cluster(&resource),
-    )
-    .await;
+    let (etcd, old_lock) = tokio::join!(
+        etcd::view(
+            &mut memory.connections,
+            &objects.pods,
+            recorded_cluster(&resource),
+        ),
+        world.predecessors.lock(client, &key.namespace),
+    );
     Ok(Found::Snapshot(Box::new(Snapshot {
         schema: SCHEMA,
         now: Millis(jiff::Timestamp::now().as_millisecond()),
@@ -208,6 +226,7 @@ pub async fn snapshot(
         etcd,
         secrets: std::collections::BTreeMap::new(),
         backups: Vec::new(),
+        old_lock,
         outcomes: memory.outcomes.clone(),
     })))
 }

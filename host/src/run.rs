@@ -125,7 +125,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop_watches = CancellationToken::new();
     let stop_lease = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let world = Arc::new(World::new(&scopes));
+    let world = Arc::new(World::new(&scopes).at_home(&namespace));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()

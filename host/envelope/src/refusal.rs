@@ -63,6 +63,9 @@ pub enum Refusal {
         /// What it touches.
         target: String,
     },
+    /// The archived operator may be at work on the same cluster; this one holds its lock.
+    #[error("{0} holds the lock of the archived operator: only status and events are allowed")]
+    OldOperator(String),
     /// The resource is being deleted.
     #[error(
         "the cluster is being deleted: {effect} {target} is not allowed, only its status and events are"
@@ -97,7 +100,6 @@ pub enum Refusal {
         /// As the decision has it.
         to: String,
     },
-
     /// The name is not one of this cluster's names for that kind.
     #[error("{} {name:?} is not a name of cluster {cluster:?}", kind.name())]
     ForeignName {
@@ -242,7 +244,6 @@ pub enum Refusal {
         /// The URL.
         url: String,
     },
-
     /// Another instance of the operator may be at work.
     #[error("this instance does not hold the lease")]
     LeaseLost,

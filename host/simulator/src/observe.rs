@@ -32,6 +32,7 @@ impl World {
             etcd: self.view(),
             secrets: [].into(),
             backups: Vec::new(),
+            old_lock: Observed::Absent,
             outcomes: outcomes.to_vec(),
         }
     }

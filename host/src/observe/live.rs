@@ -183,7 +183,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
     }
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     what: impl Fn() -> String,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {

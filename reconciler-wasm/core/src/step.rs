@@ -3,11 +3,14 @@
 //! The order of concerns is a table of contents; each concern has its own file. Status and conditions are
 //! rendered elsewhere.
 
+mod adopt;
 mod birth;
 mod depart;
+mod ended;
 mod furnish;
 mod join;
 mod leave;
+mod renew;
 mod repair;
 mod scale;
 mod seal;
@@ -101,7 +104,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
-    } else {
+    } else if !adopt::is_held_off(situation, &mut step) {
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -121,8 +124,9 @@ fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
             );
             step.look_again(LATER, Reason::KubernetesUnreadable);
         }
+        Stage::Unborn if adopt::has_vanished(situation.memory, step) => {}
         Stage::Unborn => birth::conceive(cluster, situation, step),
-        Stage::Unrecorded(living) => birth::recognise(living, step),
+        Stage::Unrecorded(living) => adopt::take_over(cluster, situation, living, step),
         Stage::Forming { birth, living } => birth::attend(cluster, situation, birth, living, step),
         Stage::Formed { cluster_id, living } => {
             formed(cluster, situation, *cluster_id, living, step)
@@ -139,6 +143,7 @@ fn formed(
     step: &mut Step,
 ) {
     say_what_is_not_applied(cluster, living, step);
+    renew::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -149,10 +154,13 @@ fn formed(
     };
     depart::finish(situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = repair::replace(situation, membership, living, step)
+    let is_busy = repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || scale::scale(cluster, situation, membership, living, step);
+    if !is_busy {
+        renew::renew(cluster, situation, membership, living, step);
+    }
     furnish::hold_back_failing(situation, step);
 }
 

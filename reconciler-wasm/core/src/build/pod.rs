@@ -30,6 +30,8 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 pub(crate) struct Start {
     pub(crate) initial_cluster: String,
     pub(crate) state: &'static str,
+    /// Where its peers reach it as etcd's list has it, which may be another scheme or domain than today's spec gives.
+    listed: Option<String>,
     token: Option<String>,
 }
 
@@ -44,12 +46,13 @@ impl Start {
         Self {
             initial_cluster: entries.join(","),
             state: "new",
+            listed: None,
             token: Some(birth.token.clone()),
         }
     }
 
     /// As a member that the list already has.
-    pub(crate) fn join(membership: &Membership) -> Self {
+    pub(crate) fn join(membership: &Membership, member: &str) -> Self {
         let mut entries: Vec<String> = membership
             .members
             .iter()
@@ -60,9 +63,14 @@ impl Start {
             })
             .collect();
         entries.sort();
+        let own = membership
+            .members
+            .iter()
+            .find(|row| name_of(row) == member && !row.peer_urls.is_empty());
         Self {
             initial_cluster: entries.join(","),
             state: "existing",
+            listed: own.map(|row| row.peer_urls.join(",")),
             token: None,
         }
     }
@@ -72,6 +80,7 @@ impl Start {
         Self {
             initial_cluster: entry(member, &cluster.peer_url(member)),
             state: "existing",
+            listed: None,
             token: None,
         }
     }
@@ -231,10 +240,14 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
 }
 
 fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
+    let peer_urls = start
+        .listed
+        .clone()
+        .unwrap_or_else(|| cluster.peer_url(member));
     let mut args = vec![
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
-        format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
+        format!("--initial-advertise-peer-urls={peer_urls}"),
         format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
         format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
         format!("--advertise-client-urls={}", cluster.client_url(member)),

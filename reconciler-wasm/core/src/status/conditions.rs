@@ -16,6 +16,7 @@ const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
 const BLOCKED: &str = "Blocked";
+const SPEC_APPLIED: &str = "SpecApplied";
 
 /// One condition before its times are known.
 struct Claim {
@@ -69,6 +70,7 @@ pub(super) fn render(
         degraded(situation, living),
         scaling(cluster, situation, living),
         blocked(step),
+        spec_applied(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
 }
@@ -264,6 +266,38 @@ fn blocked(step: &Step) -> Claim {
                 finding.message.clone(),
             )
         },
+    )
+}
+
+/// Whether all that the spec asks for is in effect; what is accepted and not used is named with its reason.
+fn spec_applied(step: &Step) -> Claim {
+    let left_out: Vec<&Finding> = step
+        .findings
+        .iter()
+        .filter(|finding| {
+            matches!(
+                finding.reason,
+                Reason::AcceptedNotUsed | Reason::VersionNotApplied
+            )
+        })
+        .collect();
+    let Some(first) = left_out.first() else {
+        return claim(
+            SPEC_APPLIED,
+            ConditionStatus::True,
+            Reason::AsSpecified,
+            "Nothing in the spec is left out.".to_owned(),
+        );
+    };
+    let messages: Vec<&str> = left_out
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    claim(
+        SPEC_APPLIED,
+        ConditionStatus::False,
+        first.reason,
+        messages.join(" "),
     )
 }
 

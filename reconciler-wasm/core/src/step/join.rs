@@ -4,7 +4,7 @@
 
 use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason, VolumePhase};
 
-use super::{LATER, SOON, Step, birth::apply, leave};
+use super::{LATER, SOON, Step, birth::apply, leave, renew};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -31,9 +31,8 @@ pub(super) fn attend(
         create(cluster, situation, membership, living, step);
         return false;
     };
-    if cluster
-        .size
-        .is_some_and(|size| living.voters().count() >= size)
+    if renew::wanted(cluster, situation, living)
+        .is_some_and(|wanted| living.voters().count() >= wanted)
     {
         let note = format!("{} is not needed any more", learner.name);
         step.find_of(
@@ -124,7 +123,7 @@ fn join_pod(
         resource,
         member.name,
         image,
-        &Start::join(membership),
+        &Start::join(membership, member.name),
     );
     let mut action = pre::action(resource, apply(Child::Pod(pod)))
         .absent()

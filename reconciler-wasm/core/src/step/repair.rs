@@ -5,8 +5,8 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, leave};
-use crate::assess::{Disk, Living, Member, Situation};
+use super::{LATER, SOON, Step, birth::apply, ended, leave};
+use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -28,6 +28,7 @@ pub(super) fn restore_pods(
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
+    ended::take_away(situation, living, step);
     let no_list = living.membership.is_none();
     let missing = living
         .members
@@ -169,6 +170,12 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
             format!("{name} has no pod; it is being made again."),
         );
     };
+    if has_ended(pod) && pod.claim.is_some() {
+        return Verdict::Wait(
+            Reason::PodMissing,
+            format!("The pod of {name} has ended; it is being made again."),
+        );
+    }
     if let Some(exit) = &pod.last_exit
         && exit.reason == "OOMKilled"
         && !pod.running
@@ -264,21 +271,9 @@ fn restart(
     member: &Member<'_>,
     step: &mut Step,
 ) {
-    let Some(pod) = member.pod else { return };
-    let resource = &situation.snapshot.resource;
-    let effect = Effect::Delete {
-        kind: ObjectKind::Pod,
-        name: pod.name.clone(),
-        grace_seconds: None,
-    };
-    let mut action = pre::action(resource, effect)
-        .present(&pod.uid)
-        .on_members(membership);
-    action.pre.touches = member.id;
-    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-    step.actions.push(action);
+    take_down(situation, membership, living, member, step);
     step.actions.push(pre::event_of(
-        resource,
+        &situation.snapshot.resource,
         EventType::Normal,
         Reason::MemberUnhealthy,
         format!(
@@ -297,6 +292,28 @@ fn restart(
         ),
     );
     step.recreated = Some(member.name.to_owned());
+}
+
+/// Deletes the pod of a voter without which a quorum stays healthy.
+pub(super) fn take_down(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    step: &mut Step,
+) {
+    let Some(pod) = member.pod else { return };
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let mut action = pre::action(&situation.snapshot.resource, effect)
+        .present(&pod.uid)
+        .on_members(membership);
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+    step.actions.push(action);
     step.look_again(SOON, Reason::PodTerminating);
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use contract::{Effect, FindingKind, Membership, Millis, Reason};
 
-use super::{LATER, SOON, Step, leave};
+use super::{LATER, SOON, Step, leave, renew};
 use crate::assess::{Living, Member, Situation};
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
@@ -24,7 +24,7 @@ pub(super) fn scale(
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
-    let Some(wanted) = cluster.size else {
+    let Some(wanted) = renew::wanted(cluster, situation, living) else {
         return false;
     };
     let voters = living.voters().count();
@@ -35,7 +35,9 @@ pub(super) fn scale(
             true
         }
         std::cmp::Ordering::Greater => {
-            shrink(situation, membership, living, wanted, step);
+            if let Some(leaver) = renew::leaver(situation, living).or_else(|| newest(living)) {
+                shrink(situation, membership, living, wanted, leaver, step);
+            }
             true
         }
     }
@@ -80,14 +82,15 @@ fn grow(
     step.look_again(SOON, Reason::ScalingUp);
 }
 
-fn shrink(
+/// Takes `leaver` out, or waits until it may go.
+pub(super) fn shrink(
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
     wanted: usize,
+    leaver: &Member<'_>,
     step: &mut Step,
 ) {
-    let Some(leaver) = newest(living) else { return };
     let voters = living.voters().count();
     match leave::why_not(living, leaver) {
         Some(leave::Obstacle::Leads) => {
@@ -132,7 +135,7 @@ fn shrink(
 }
 
 /// Voters that have been healthy for so long that etcd counts them as connected.
-fn settled(situation: &Situation<'_>, living: &Living<'_>) -> usize {
+pub(super) fn settled(situation: &Situation<'_>, living: &Living<'_>) -> usize {
     let now = situation.snapshot.now;
     living
         .voters()
@@ -140,7 +143,13 @@ fn settled(situation: &Situation<'_>, living: &Living<'_>) -> usize {
         .count()
 }
 
-fn settle(situation: &Situation<'_>, living: &Living<'_>, what: Reason, step: &mut Step) {
+/// Waits until all voters have been connected for long enough.
+pub(super) fn settle(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    what: Reason,
+    step: &mut Step,
+) {
     let now = situation.snapshot.now;
     let left = living
         .voters()
