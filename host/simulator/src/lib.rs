@@ -17,10 +17,11 @@ mod kubernetes;
 mod life;
 mod members;
 mod observe;
+mod old;
 mod plan;
 mod timers;
 mod world;
 
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
-pub use plan::{Fault, Mishap, Plan, Planned};
+pub use plan::{Fault, Mishap, OldPods, Plan, Planned};

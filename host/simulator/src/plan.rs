@@ -16,10 +16,21 @@ pub struct Plan {
     pub claims: bool,
     /// Volumes are on one node each.
     pub local: bool,
+    /// The archived operator left a living cluster, and how its pods are to be dealt with.
+    pub old: Option<OldPods>,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
     pub mishaps: Vec<(u32, Mishap)>,
+}
+
+/// What is asked for the pods that the archived operator left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldPods {
+    /// Nothing: they stay.
+    Kept,
+    /// That they be made anew.
+    Renewed,
 }
 
 /// A fault with its time.
@@ -100,11 +111,17 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        let old = match rng.u8(0..8) {
+            0 => Some(OldPods::Kept),
+            1 => Some(OldPods::Renewed),
+            _ => None,
+        };
         Self {
             seed,
             size,
             claims,
             local,
+            old,
             faults,
             mishaps,
         }
@@ -145,7 +162,11 @@ impl Plan {
             smaller.mishaps.remove(leave_out);
             smaller
         });
-        faults.chain(mishaps).collect()
+        let born = self.old.map(|_| Self {
+            old: None,
+            ..self.clone()
+        });
+        faults.chain(mishaps).chain(born).collect()
     }
 }
 
@@ -212,6 +233,7 @@ impl fmt::Display for Plan {
             size,
             claims,
             local,
+            old,
             faults,
             mishaps,
         } = self;
@@ -220,7 +242,12 @@ impl fmt::Display for Plan {
             (true, false) => "volumes that any node reaches",
             (true, true) => "volumes that belong to a node",
         };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        let born = match old {
+            None => "",
+            Some(OldPods::Kept) => ", left by the archived operator",
+            Some(OldPods::Renewed) => ", left by the archived operator, its pods to be made anew",
+        };
+        writeln!(f, "seed {seed}: a cluster of {size} with {disks}{born}")?;
         let mut faults = faults.clone();
         faults.sort_by_key(|planned| planned.at);
         for Planned { at, lasts, fault } in faults {

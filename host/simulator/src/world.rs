@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::etcd::{Etcd, Op, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
-use crate::plan::Plan;
+use crate::plan::{OldPods, Plan};
 use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
@@ -44,6 +44,8 @@ pub(crate) struct World {
     pub(crate) electing: BTreeSet<ClusterId>,
     /// The members of each cluster when a quorum last confirmed them.
     pub(crate) listed: BTreeMap<ClusterId, Vec<Row>>,
+    /// The cluster that the archived operator left, which no status records at first.
+    pub(crate) founded: Option<ClusterId>,
     writes: u32,
 }
 
@@ -89,12 +91,16 @@ impl World {
             landing: false,
             electing: BTreeSet::new(),
             listed: BTreeMap::new(),
+            founded: None,
             writes: 0,
         };
         for (index, planned) in plan.faults.iter().enumerate() {
             world.timers.set(planned.at, Timer::Fault(index));
         }
         world.timers.set(2_000, Timer::Write);
+        if let Some(old) = plan.old {
+            world.leave_old_cluster(old == OldPods::Renewed);
+        }
         world
     }
 
@@ -184,7 +190,7 @@ impl World {
     /// The world as it is.
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();
-        let cluster = self.recorded();
+        let cluster = self.recorded().or(self.founded);
         let spec = &self.kube.resource.spec;
         let confirmed = cluster.and_then(|cluster| self.etcd.confirmed(cluster, &peers));
         let listed = || cluster.and_then(|cluster| self.listed.get(&cluster).cloned());
