@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::{ClusterId, MemberId, Millis, Resource, VolumePhase};
+use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
 
 use crate::etcd::{Etcd, Op, Row};
@@ -260,7 +260,7 @@ impl World {
                 .kube
                 .pods
                 .get(name)
-                .filter(|pod| pod.api.deleted.is_none())
+                .filter(|pod| pod.api.deleted.is_none() && pod.api.phase != PodPhase::Failed)
                 .and_then(|pod| pod.disk),
         };
         disk.and_then(|disk| self.etcd.data(disk))
