@@ -24,7 +24,7 @@ const LASTS: i64 = 15;
 
 /// What is known of the locks, by namespace.
 #[derive(Debug, Default)]
-pub struct Predecessors {
+pub(super) struct Predecessors {
     home: Option<String>,
     sights: Mutex<BTreeMap<String, Sight>>,
 }
@@ -53,7 +53,7 @@ struct Record {
 impl Predecessors {
     /// Locks are looked for in `home` too, where an archived operator that served several namespaces would have its own.
     #[must_use]
-    pub fn at_home(home: &str) -> Self {
+    pub(super) fn at_home(home: &str) -> Self {
         Self {
             home: Some(home.to_owned()),
             ..Self::default()
@@ -61,7 +61,7 @@ impl Predecessors {
     }
 
     /// The lock that bears on clusters of `namespace`: the one renewed last where there are two.
-    pub async fn lock(&self, client: &Client, namespace: &str) -> Observed<OldLock> {
+    pub(super) async fn lock(&self, client: &Client, namespace: &str) -> Observed<OldLock> {
         let here = self.look(client, namespace).await;
         match self.home.as_deref() {
             Some(home) if home != namespace => stricter(here, self.look(client, home).await),
