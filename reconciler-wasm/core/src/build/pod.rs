@@ -16,6 +16,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use semver::Version;
+
 use super::metadata;
 use crate::assess::{Living, name_of};
 use crate::validate::Cluster;
@@ -198,6 +200,15 @@ fn version_of(image: &str) -> String {
         .map_or_else(String::new, |(_, version)| version.to_owned())
 }
 
+/// Whether the version has `/livez` and `/readyz` (<https://github.com/etcd-io/website/pull/760>).
+fn has_livez(image: &str) -> bool {
+    Version::parse(&version_of(image)).map_or(true, |version| match version.minor {
+        4 => version.patch >= 29,
+        5 => version.patch >= 12,
+        _ => true,
+    })
+}
+
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
@@ -210,14 +221,23 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             port("client", names::CLIENT_PORT),
             port("metrics", names::METRICS_PORT),
         ]),
-        liveness_probe: Some(Probe {
+        // What older versions have instead of /livez needs a quorum: it would kill members that only lack one.
+        liveness_probe: has_livez(image).then(|| Probe {
             failure_threshold: Some(6),
             initial_delay_seconds: Some(60),
             ..probe("/livez", 10, 5)
         }),
         readiness_probe: Some(Probe {
             failure_threshold: Some(3),
-            ..probe("/readyz", 1, 3)
+            ..probe(
+                if has_livez(image) {
+                    "/readyz"
+                } else {
+                    "/health"
+                },
+                1,
+                3,
+            )
         }),
         resources: cluster.pod.resources.clone(),
         security_context: Some(SecurityContext {

@@ -301,6 +301,22 @@ fn peer_urls_are_those_of_etcds_list_whatever_the_spec_says() {
     assert!(decision.contains("--initial-advertise-peer-urls=http://shop-m3.shop.prod.svc:2380"));
 }
 
+/// `/livez` came with 3.4.29 and 3.5.12; the older `/health` needs a quorum, so nobody may be killed for it.
+#[test]
+fn an_old_patch_is_never_asked_for_what_it_does_not_have() {
+    for (version, path, alive) in [
+        ("3.4.3", "/health", false),
+        ("3.4.34", "/readyz", true),
+        ("3.5.9", "/health", false),
+        ("3.6.16", "/readyz", true),
+    ] {
+        let decision = fresh(1).spec("version", json!(version)).decide();
+        let text = serde_json::to_string(&decision).unwrap();
+        assert!(text.contains(&format!("\"path\":\"{path}\"")), "{version}");
+        assert_eq!(text.contains("livenessProbe"), alive, "{version}");
+    }
+}
+
 #[test]
 fn a_member_of_the_first_naming_is_understood() {
     let mut world = old(1);
