@@ -7,16 +7,21 @@ mod adopt;
 mod bad_input;
 mod birth;
 mod coreos;
+mod consent;
 mod disks;
 mod drop_in;
 mod harness;
 mod members;
 mod operators;
 mod recordings;
+mod reshape;
 mod restarts;
 mod scale;
+mod standing;
 mod surroundings;
+mod upgrade;
 mod writer;
+mod zero;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -123,6 +128,34 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             drop_in::old_version,
         ),
         scenarios.trial(
+            "upgrade::four_minor_versions_are_walked_under_writes_and_none_fails",
+            upgrade::walked,
+        ),
+        scenarios.trial(
+            "upgrade::a_patch_and_a_repository_roll_one_member_at_a_time",
+            upgrade::patch_and_repository,
+        ),
+        scenarios.trial(
+            "upgrade::an_image_that_does_not_exist_stops_it_and_setting_it_back_returns",
+            upgrade::stuck,
+        ),
+        scenarios.trial(
+            "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",
+            upgrade::alone,
+        ),
+        scenarios.trial(
+            "reshape::a_changed_pod_policy_makes_pods_again_on_their_disks_under_writes",
+            reshape::on_volumes,
+        ),
+        scenarios.trial(
+            "reshape::a_policy_that_no_node_can_follow_stops_at_one_pod_and_is_taken_back",
+            reshape::impossible,
+        ),
+        scenarios.trial(
+            "reshape::claims_asked_for_later_move_the_data_out_of_the_pods",
+            reshape::out_of_pods,
+        ),
+        scenarios.trial(
             "members::a_member_left_frozen_is_restarted_and_keeps_its_id",
             members::frozen_for_good,
         ),
@@ -145,6 +178,19 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "scale::a_size_changed_in_mid_flight_is_followed",
             scale::edited_in_mid_flight,
+        ),
+        scenarios.trial(
+            "consent::two_of_three_disks_gone_is_recovered_from_the_survivor_by_consent",
+            consent::two_disks_gone,
+        ),
+        scenarios.trial("consent::a_stale_consent_does_nothing", consent::stale),
+        scenarios.trial(
+            "zero::a_cluster_stopped_and_started_again_is_the_same_with_the_same_data",
+            zero::down_and_up,
+        ),
+        scenarios.trial(
+            "zero::a_size_set_to_0_or_back_in_mid_flight_is_followed",
+            zero::edited_in_mid_flight,
         ),
         scenarios.trial(
             "restarts::an_operator_killed_at_rest_does_nothing_after_its_restart",

@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(7) {
+    let effect = match whim.pick(9) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -53,6 +53,20 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             delete(snapshot, ObjectKind::Pod, name, &mut pre)?
         }
         5 => {
+            pre.scaled_to_zero = true;
+            pre.claim_uid = snapshot
+                .objects
+                .volumes
+                .seen()
+                .and_then(|volumes| volumes.iter().find(|volume| volume.name == name))
+                .map(|volume| volume.uid.clone());
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        6 => {
+            pre.recovery = true;
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        7 => {
             pre.departed = Some(name.to_owned());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
         }

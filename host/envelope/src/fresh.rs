@@ -4,7 +4,7 @@
 
 use contract::{
     Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Preconditions,
-    Resource,
+    QuorumRecovery, Recovery, Resource,
 };
 use serde::Deserialize;
 
@@ -40,6 +40,14 @@ pub struct ResourceHead {
     pub birth: Option<Birth>,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
+    /// `spec.size` is there and is 0.
+    pub zero: bool,
+    /// `status.asleepSince` is set.
+    pub asleep: bool,
+    /// `spec.quorumRecovery`, if it can be read.
+    pub consent: Option<QuorumRecovery>,
+    /// `status.recovery`, if it can be read.
+    pub recovery: Option<Recovery>,
 }
 
 impl ResourceHead {
@@ -61,6 +69,23 @@ impl ResourceHead {
                 .get("birth")
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
+            zero: resource
+                .spec
+                .get("size")
+                .and_then(serde_json::Value::as_i64)
+                == Some(0),
+            asleep: resource
+                .status
+                .get("asleepSince")
+                .is_some_and(serde_json::Value::is_string),
+            consent: resource
+                .spec
+                .get("quorumRecovery")
+                .and_then(|value| QuorumRecovery::deserialize(value).ok()),
+            recovery: resource
+                .status
+                .get("recovery")
+                .and_then(|value| Recovery::deserialize(value).ok()),
         }
     }
 }
@@ -79,12 +104,16 @@ pub(crate) fn is_paused(resource: &Resource) -> bool {
 pub struct ObjectHead {
     /// `metadata.uid`.
     pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
     /// UID of the controlling owner reference.
     pub owner: Option<String>,
     /// Its deletion was asked for.
     pub deleted: bool,
     /// A pod whose phase is Succeeded or Failed: none of its containers will run again.
     pub ended: bool,
+    /// A pod whose container `etcd` runs.
+    pub running: bool,
     /// `claimName` of a pod's volume `etcd-data`.
     pub claim: Option<String>,
 }
@@ -105,7 +134,11 @@ pub struct Reads {
 pub fn reads(action: &Action) -> Reads {
     let Action { effect, pre } = action;
     let etcd = asks_etcd(pre)
+        || pre.recovery
         || match effect {
+            Effect::UpdateStatus { status } => {
+                status.recovery.as_ref().is_some_and(Recovery::is_under_way)
+            }
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
@@ -119,7 +152,7 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::UpdateStatus { .. } | Effect::Event { .. } | Effect::Delete { .. } => false,
+            Effect::Event { .. } | Effect::SetImage { .. } | Effect::Delete { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -128,9 +161,15 @@ pub fn reads(action: &Action) -> Reads {
                 None
             }
         },
+        Effect::Delete {
+            kind: ObjectKind::Pod,
+            name,
+            grace_seconds: _,
+        } if pre.scaled_to_zero || (pre.recovery && pre.claim_uid.is_some()) => Some(name.clone()),
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
@@ -150,6 +189,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         resource_uid: _,
         resource_version: _,
         object: _,
+        object_version: _,
         claim_uid: _,
         birth_token,
         cluster_id,
@@ -158,6 +198,8 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         touches,
         healthy_voters,
         departed,
+        scaled_to_zero: _,
+        recovery: _,
     } = pre;
     cluster_id.is_some()
         || members.is_some()

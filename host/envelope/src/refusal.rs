@@ -389,11 +389,26 @@ pub enum Refusal {
         /// Its name.
         member: String,
     },
+    /// Only a person may ask for it, in the spec; the words say what is missing.
+    #[error("{0}")]
+    Unasked(String),
     /// The pod runs, or its data would go with it.
     #[error(
         "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"
     )]
     StillRunning {
+        /// The pod.
+        pod: String,
+    },
+    /// The member votes, and a restart takes its vote for a while.
+    #[error("pod {pod} runs; restarting it with another image needs evidence from etcd")]
+    Running {
+        /// The pod.
+        pod: String,
+    },
+    /// Another member is about to be restarted.
+    #[error("pod {pod} is about to be restarted with another image: one member at a time")]
+    RestartPending {
         /// The pod.
         pod: String,
     },

@@ -155,6 +155,27 @@ impl World {
                 self.changed = true;
                 Deed::Wrote(effect.name())
             }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
+                let version = pre.object_version.as_ref();
+                if !is_same(pre.object.as_ref(), &pod.api.uid)
+                    || version.is_some_and(|version| *version != pod.api.resource_version)
+                {
+                    return Err("the object has been modified");
+                }
+                pod.api.annotations.extend(annotations.clone());
+                pod.api.image.clone_from(image);
+                pod.swaps = true;
+                pod.refresh();
+                let number = pod.number;
+                self.changed = true;
+                self.after(50, 3_000, Timer::NewImage(number));
+                Deed::Restarted(name.clone())
+            }
             Effect::Delete {
                 kind,
                 name,
@@ -182,7 +203,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before,
+                before: Box::new(before),
                 lost,
                 late: self.landing,
             });
@@ -212,7 +233,12 @@ impl World {
         let annotations = object.metadata().annotations.as_ref();
         let state =
             annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+        let flag = annotations
+            .and_then(|annotations| annotations.get(names::FORCE_NEW_CLUSTER_ANNOTATION));
         Ok(match state.map(String::as_str) {
+            _ if flag.is_some_and(|flag| !flag.is_empty()) => {
+                Deed::StartedAlone(object.name().to_owned())
+            }
             Some("new") => Deed::StartedNew(object.name().to_owned()),
             Some(_) | None => Deed::Wrote("Apply"),
         })
@@ -266,6 +292,7 @@ impl World {
             | Effect::Event { .. }
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
+            | Effect::SetImage { .. }
             | Effect::Delete { .. } => return Err("not a membership change"),
         };
         self.changed = true;
@@ -342,6 +369,7 @@ fn describe(effect: &Effect) -> String {
             )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
+        Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
         Effect::AddLearner { .. }
         | Effect::Promote { .. }

@@ -1,11 +1,12 @@
 //! What goes wrong in the world, and what people do.
 
 use contract::PodPhase;
+use serde_json::json;
 
 use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
 use crate::timers::Timer;
-use crate::world::World;
+use crate::world::{World, claim};
 
 impl World {
     pub(crate) fn begin_fault(&mut self, index: usize) {
@@ -42,7 +43,26 @@ impl World {
             // The operator looks these up in the plan.
             Fault::StaleCache | Fault::Restart | Fault::Echo => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
+            Fault::Version(release) => {
+                self.edit(|spec| spec["version"] = release.to_string().into());
+            }
+            Fault::Label(label) => self.edit(|spec| {
+                spec["pod"]["labels"] = json!({"team": format!("t{label}")});
+            }),
+            Fault::Claims => self.edit(|spec| {
+                spec["pod"]["persistentVolumeClaimSpec"] = claim();
+            }),
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
+            Fault::Consent => {
+                if let Some(consent) = self.offered() {
+                    self.edit(|spec| spec["quorumRecovery"] = consent);
+                }
+            }
+            Fault::RashConsent(which) => self.consent_rashly(which),
+            Fault::Withdraw => self.edit(|spec| {
+                spec.as_object_mut()
+                    .map(|spec| spec.remove("quorumRecovery"));
+            }),
         }
         self.settle();
     }
@@ -65,10 +85,49 @@ impl World {
             | Fault::StaleCache
             | Fault::Restart
             | Fault::Echo
-            | Fault::Resize(_) => {}
+            | Fault::Version(_)
+            | Fault::Label(_)
+            | Fault::Claims
+            | Fault::Resize(_)
+            | Fault::Consent
+            | Fault::RashConsent(_)
+            | Fault::Withdraw => {}
         }
         self.changed = true;
         self.settle();
+    }
+
+    /// The consent that a condition asks for, as a person copies it.
+    fn offered(&self) -> Option<serde_json::Value> {
+        let conditions = self.kube.resource.status.get("conditions")?.as_array()?;
+        let mut messages = conditions
+            .iter()
+            .filter(|condition| condition.get("type").is_some_and(|kind| kind == "Blocked"))
+            .filter_map(|condition| condition.get("message")?.as_str());
+        let patch = messages.find_map(|message| message.split('\'').nth(1))?;
+        let patch: serde_json::Value = serde_json::from_str(patch).ok()?;
+        patch.pointer("/spec/quorumRecovery").cloned()
+    }
+
+    fn consent_rashly(&mut self, which: u32) {
+        let status = &self.kube.resource.status;
+        let records = status
+            .get("memberRecords")
+            .and_then(serde_json::Value::as_array);
+        let index = usize::try_from(which).unwrap_or_default();
+        let survivor = records
+            .and_then(|records| records.get(index.checked_rem(records.len())?))
+            .and_then(|record| record.get("name"))
+            .cloned();
+        let id = status
+            .get("clusterId")
+            .cloned()
+            .filter(|_| which.is_multiple_of(2));
+        if let Some(survivor) = survivor {
+            let id = id.unwrap_or_else(|| "c0ffee".into());
+            let consent = serde_json::json!({"clusterID": id, "survivor": survivor});
+            self.edit(|spec| spec["quorumRecovery"] = consent);
+        }
     }
 
     /// The name of one of the pods.
@@ -231,8 +290,7 @@ impl World {
             Some(process) if !process.frozen => self.reached_again(number),
             Some(_) => {}
             None if pod.api.phase == PodPhase::Running => {
-                pod.api.running = false;
-                pod.api.restarts += 1;
+                pod.api.restarts += u32::from(std::mem::take(&mut pod.api.running));
                 self.after(300, 2_000, Timer::Start(number));
             }
             None => {}

@@ -19,9 +19,11 @@ mod members;
 mod observe;
 mod old;
 mod plan;
+mod release;
 mod timers;
 mod world;
 
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
+pub use release::Release;

@@ -6,6 +6,7 @@ use contract::{LastExit, PodPhase, VolumePhase};
 
 use crate::etcd::{Flags, Start};
 use crate::kubernetes::{Node, Process};
+use crate::release::Release;
 use crate::timers::Timer;
 use crate::world::World;
 
@@ -95,7 +96,10 @@ impl World {
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
-        if !images {
+        if pod.process.is_some() {
+            return;
+        }
+        if !images || !Release::of_image(&pod.api.image).is_published() {
             if pod.api.waiting.is_none() {
                 pod.api.waiting = Some("ImagePullBackOff: the registry does not answer".to_owned());
                 self.changed = true;
@@ -127,19 +131,32 @@ impl World {
             return;
         }
         let Some(disk) = pod.disk else { return };
+        let release = Release::of_image(&pod.api.image);
+        if !release.is_published() {
+            self.pull(number);
+            return;
+        }
         let flags = Flags {
             state: pod.api.initial_cluster_state.as_deref().unwrap_or("new"),
             initial_cluster: pod.api.initial_cluster.as_deref().unwrap_or_default(),
             token: &pod.token,
+            minor: release.minor,
+            alone: is_alone(&pod.api),
         };
+        let is_alone = flags.alone;
         let start = self.etcd.start(disk, &pod.api.name, &flags, &peers);
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
         let name = pod.api.name.clone();
+        if is_alone {
+            self.forgive(disk, &name);
+        }
         let Some(pod) = self.kube.pods.get_mut(&name) else {
             return;
         };
         pod.runs += 1;
+        pod.api.restarts += u32::from(std::mem::take(&mut pod.swaps));
+        pod.touch();
         let run = pod.runs;
         pod.api.ip.get_or_insert(address);
         pod.api.phase = PodPhase::Running;
@@ -152,6 +169,7 @@ impl World {
                     started: now,
                     serves: None,
                     synced: false,
+                    release,
                     frozen: false,
                 });
                 self.after(50, 500, Timer::Serve(number, run));
@@ -160,6 +178,39 @@ impl World {
                 self.tell(|_| format!("etcd of {name} ends: {why}"));
                 self.exited(number, 1, why);
             }
+        }
+    }
+
+    /// The kubelet stops a container whose image was changed, and pulls the other one.
+    pub(crate) fn new_image(&mut self, number: u32) {
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
+        if !self.kube.is_reachable(pod) {
+            self.after(1_000, 3_000, Timer::NewImage(number));
+            return;
+        }
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        if pod.api.deleted.is_some() || !pod.swaps {
+            return;
+        }
+        if pod.process.take().is_some() {
+            pod.api.running = false;
+            pod.failures = 0;
+            pod.touch();
+        }
+        self.changed = true;
+        self.after(50, 300, Timer::Pull(number));
+        self.settle();
+    }
+
+    /// Whoever consented to go on from this member gave up what it does not have. Without a consent nothing is given up.
+    fn forgive(&mut self, disk: u32, name: &str) {
+        let named = self.consent().as_deref() == Some(name);
+        if let Some(data) = self.etcd.data(disk).filter(|_| named) {
+            self.acknowledged.retain(|write| data.holds(*write));
         }
     }
 
@@ -176,6 +227,7 @@ impl World {
         pod.process = None;
         pod.api.running = false;
         pod.api.restarts += 1;
+        pod.touch();
         pod.api.last_exit = Some(LastExit {
             reason: "Error".to_owned(),
             code,
@@ -370,4 +422,11 @@ impl World {
             .map(|pod| pod.api.name.clone())
             .collect()
     }
+}
+
+/// The pod's next start is that of an only member.
+pub(crate) fn is_alone(pod: &contract::Pod) -> bool {
+    pod.annotations
+        .get(contract::names::FORCE_NEW_CLUSTER_ANNOTATION)
+        .is_some_and(|flag| !flag.is_empty())
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::etcd::{Flags, Start};
 use crate::kubernetes::{Claim, Member, Process};
+use crate::release;
 use crate::world::{NAME, World};
 
 const TOKEN: &str = "5d6c1a52-0000-4000-8000-000000000000";
@@ -44,7 +45,7 @@ impl World {
         }
         self.kube.resource.status = json!({
             "phase": "Running", "size": size, "serviceName": names::client_service(NAME), "clientPort": 2379,
-            "members": {"ready": members}, "currentVersion": "3.6.16", "targetVersion": "",
+            "members": {"ready": members}, "currentVersion": self.plan.version.unwrap_or(release::DEFAULT).to_string(), "targetVersion": "",
         });
         if renew {
             self.kube.resource.annotations = [(
@@ -62,6 +63,7 @@ impl World {
 
     fn leave_old_member(&mut self, name: &str, node: u32, initial_cluster: &str) {
         let number = self.kube.number();
+        let release = self.plan.version.unwrap_or(release::DEFAULT);
         let claims = self.plan.claims;
         let local = self.plan.local;
         let disk = if claims {
@@ -74,6 +76,8 @@ impl World {
             state: "new",
             initial_cluster,
             token: TOKEN,
+            minor: release.minor,
+            alone: false,
         };
         let start = self.etcd.start(disk, name, &flags, &[]);
         debug_assert!(
@@ -88,7 +92,7 @@ impl World {
             labels: names::labels(NAME),
             annotations: BTreeMap::from([(
                 names::VERSION_ANNOTATION.to_owned(),
-                "3.6.16".to_owned(),
+                release.to_string(),
             )]),
             created: self.clock(),
             deleted: None,
@@ -102,7 +106,7 @@ impl World {
             running: true,
             restarts: 0,
             last_exit: None,
-            image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
+            image: format!("quay.io/coreos/etcd:v{release}"),
             claim: claims.then(|| name.to_owned()),
             initial_cluster: Some(initial_cluster.to_owned()),
             initial_cluster_state: Some("new".to_owned()),
@@ -117,10 +121,13 @@ impl World {
                 started: 0,
                 serves: Some(0),
                 synced: true,
+                release,
                 frozen: false,
             }),
             runs: 1,
             failures: 0,
+            swaps: false,
+            versions: 0,
         };
         self.kube.pods.insert(name.to_owned(), member);
     }

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Etcd, Op, Row};
+use crate::etcd::{Data, Etcd, Op, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
+use crate::release::{self, Release};
 use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
@@ -53,8 +54,11 @@ impl World {
     pub(crate) fn new(plan: &Plan, tell: bool) -> Self {
         let mut spec = json!({"size": plan.size});
         if plan.claims {
-            let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
-            spec["pod"] = json!({"persistentVolumeClaimSpec": claim});
+            spec["pod"] = json!({"persistentVolumeClaimSpec": claim()});
+        }
+        if let Some(version) = plan.version {
+            spec["version"] = version.to_string().into();
+            spec["upgrade"] = json!({"throughMinors": plan.through});
         }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
@@ -136,6 +140,7 @@ impl World {
         match timer {
             Timer::Schedule(pod) => self.schedule(pod),
             Timer::Pull(pod) => self.pull(pod),
+            Timer::NewImage(pod) => self.new_image(pod),
             Timer::Start(pod) => self.start(pod),
             Timer::Serve(pod, run) => self.serve(pod, run),
             Timer::Sync(pod, run) => self.sync(pod, run),
@@ -207,6 +212,20 @@ impl World {
                 .get("paused")
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
+            asked: asked(spec),
+            through: self.plan.through && self.plan.version.is_some(),
+            minor: self
+                .etcd
+                .disks
+                .values()
+                .flatten()
+                .filter(|data| Some(data.cluster) == cluster)
+                .filter_map(Data::minor)
+                .max(),
+            label: label(spec).map(str::to_owned),
+            wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
+            consent: self.consent(),
+            recovering: self.recovering(),
             cluster,
             confirmed: confirmed.is_some(),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
@@ -221,6 +240,8 @@ impl World {
                             })
                         });
                     let intact = self.is_intact(&name, row.id);
+                    let pod = self.kube.pods.get(&name);
+                    let process = pod.and_then(|pod| pod.process);
                     MemberTruth {
                         id: row.id,
                         name,
@@ -228,6 +249,9 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
+                        release: process.map(|process| process.release),
+                        swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
                     }
                 })
                 .collect(),
@@ -249,6 +273,22 @@ impl World {
         }
     }
 
+    /// Whom `spec.quorumRecovery` names, if it names this cluster.
+    pub(crate) fn consent(&self) -> Option<String> {
+        let consent = self.kube.resource.spec.get("quorumRecovery")?;
+        let id = consent.get("clusterID")?.as_str()?;
+        let named = self.recorded().is_some_and(|own| own.to_string() == id);
+        let survivor = consent.get("survivor")?.as_str()?;
+        named.then(|| survivor.to_owned())
+    }
+
+    /// Whom `status.recovery` names while it is under way.
+    fn recovering(&self) -> Option<String> {
+        let recovery = self.kube.resource.status.get("recovery")?;
+        let recovery = serde_json::from_value::<contract::Recovery>(recovery.clone()).ok()?;
+        recovery.is_under_way().then_some(recovery.survivor)
+    }
+
     /// Whether the member's data is on a disk that its pod can have.
     fn is_intact(&self, name: &str, id: MemberId) -> bool {
         let disk = match self.kube.claims.get(name) {
@@ -265,6 +305,24 @@ impl World {
         };
         disk.and_then(|disk| self.etcd.data(disk))
             .is_some_and(|data| data.me == id)
+    }
+}
+
+/// `spec.version`, or what its absence means.
+/// `spec.pod.persistentVolumeClaimSpec`, where there is one.
+pub(crate) fn claim() -> serde_json::Value {
+    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
+}
+
+/// `spec.pod.labels.team`.
+fn label(spec: &serde_json::Value) -> Option<&str> {
+    spec.pointer("/pod/labels/team")?.as_str()
+}
+
+fn asked(spec: &serde_json::Value) -> Option<Release> {
+    match spec.get("version").and_then(serde_json::Value::as_str) {
+        None => Some(release::DEFAULT),
+        Some(version) => Release::read(version),
     }
 }
 

@@ -50,6 +50,15 @@ pub enum Effect {
         /// Keys and their new values.
         annotations: BTreeMap<String, String>,
     },
+    /// Gives the container `etcd` of a living pod another image; the kubelet restarts it on the same disk.
+    SetImage {
+        /// The pod's name.
+        name: String,
+        /// The image.
+        image: String,
+        /// Annotations that tell of it, set in the same write.
+        annotations: BTreeMap<String, String>,
+    },
     /// Deletes one child.
     Delete {
         /// Its kind.
@@ -93,6 +102,7 @@ impl Effect {
             Self::Event { .. } => "Event",
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
+            Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
@@ -106,7 +116,7 @@ impl Effect {
     pub fn kind(&self) -> Option<ObjectKind> {
         match self {
             Self::Apply { object } => Some(object.kind()),
-            Self::AnnotatePod { .. } => Some(ObjectKind::Pod),
+            Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
@@ -124,6 +134,7 @@ impl Effect {
             Self::UpdateStatus { .. } | Self::Event { .. } => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
+            | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
             Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
@@ -143,6 +154,7 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
+            | Self::SetImage { .. }
             | Self::Delete { .. } => false,
         }
     }
@@ -244,6 +256,9 @@ pub struct Preconditions {
     /// The child as it was in the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectPrecondition>,
+    /// resourceVersion of the child, for an effect that relies on what the snapshot says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_version: Option<String>,
     /// The volume claim a pod is built on: its UID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,
@@ -268,6 +283,13 @@ pub struct Preconditions {
     /// The member of this name must not be in the list: for the pod and the disk of one that left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departed: Option<String>,
+    /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scaled_to_zero: bool,
+    /// `status.recovery` must be under way, `spec.quorumRecovery` agree with it and no quorum answer: for the pods that a
+    /// recovery stops, and for the survivor's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovery: bool,
 }
 
 /// A child's state a decision relied on.

@@ -107,6 +107,10 @@ reasons! {
     ScalingUp,
     /// The member list shrinks by one member at a time.
     ScalingDown,
+    /// `spec.size` is 0: all members are stopped and their volume claims stay.
+    ScaledToZero,
+    /// The size is no longer 0: the members are being started again, each on its own volume claim.
+    WakingUp,
     /// A new member receives the log before it gets a vote.
     LearnerCatchingUp,
     /// A learner that did not catch up in time is taken out again.
@@ -115,6 +119,8 @@ reasons! {
     Settling,
     /// Leadership is moved away from a member before it leaves.
     MovingLeader,
+    /// `spec.pod` changed: the members' pods are made again one at a time, the leader's last.
+    Reshaping,
     /// A member left etcd's list; its pod and its disk are being deleted.
     MemberDeparting,
     /// A member's pod is gone and is made again on its own disk.
@@ -129,6 +135,10 @@ reasons! {
     ReplacingMember,
     /// A member was ended for using more memory than its limit allows. It is not replaced: a new one would end the same way.
     OutOfMemory,
+    /// A member's volume grows to the size that the spec asks for.
+    VolumeGrowing,
+    /// A member's volume cannot grow; it keeps its size.
+    VolumeNotGrown,
     /// The scheduler finds no node for a member's pod.
     Unschedulable,
     /// The image of a member's pod cannot be pulled.
@@ -137,6 +147,10 @@ reasons! {
     CrashLoop,
     /// Fewer voters are healthy than a quorum needs. Nothing is removed or deleted while that is so.
     QuorumLost,
+    /// The quorum is lost, a person consented, and the cluster goes on from the one member they named.
+    RecoveringQuorum,
+    /// `spec.quorumRecovery` is set and does nothing: it is wrong, not needed, or used up.
+    ConsentNotUsed,
     /// Some members could not be asked, so nothing that could cost a vote is done.
     MembersUnknown,
     /// The members answer with another cluster's id than the recorded one.
@@ -149,8 +163,16 @@ reasons! {
     UnreadableStatus,
     /// The asked version is not one this operator runs.
     UnsupportedVersion,
-    /// The asked version or repository differs from the running one, and changing it on a living cluster is not done.
-    VersionNotApplied,
+    /// Members are moved to the asked version or repository, one at a time.
+    Upgrading,
+    /// A restarted member receives what it missed before the next one is restarted.
+    CatchingUp,
+    /// Members are to be moved to another version or repository, and something must pass first.
+    UpgradeHeld,
+    /// etcd does not allow the way from the running version to the asked one, or not in one step.
+    UpgradePath,
+    /// A member does not run with the image it was given. The others stay as they are.
+    UpgradeStuck,
     /// The spec asks for something that this operator accepts and does not use.
     AcceptedNotUsed,
     /// An even number of members tolerates no more failures than one member less.

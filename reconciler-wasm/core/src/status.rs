@@ -12,8 +12,11 @@ use contract::{
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
-use crate::pre;
-use crate::step::Step;
+use crate::clock;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::step::upgrade::{self, Plan};
+use crate::step::{Change, Sleep, Step};
 use crate::stored;
 use crate::validate::Cluster;
 
@@ -103,14 +106,37 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        asleep_since: match step.sleep {
+            Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
+            Some(Sleep::Ends) => None,
+            None => memory.asleep_since.clone(),
+        },
+        recovery: match &step.recovery {
+            Some(Change::Set(recovery)) => Some(recovery.clone()),
+            Some(Change::Forget) => None,
+            None => memory.recovery.clone(),
+        },
         member_records: memory.member_records.clone(),
         decided_by: memory.decided_by.clone(),
     };
     if let Some(living) = living {
         status.member_records = records::records(situation, living, step);
         count(&mut status, living);
+        if let (Stage::Formed { .. }, Plan::Move(_)) =
+            (&situation.stage, upgrade::plan(cluster, living))
+        {
+            status.target_version = cluster.version.to_string();
+        }
     }
-    conditions::render(&mut status.conditions, cluster, situation, living, step);
+    let asleep = status.asleep_since.is_some();
+    conditions::render(
+        &mut status.conditions,
+        cluster,
+        situation,
+        living,
+        step,
+        asleep,
+    );
     status
 }
 
@@ -173,6 +199,7 @@ pub(crate) fn write_if_changed(
     let resource = &snapshot.resource;
     let mut first = Vec::new();
     let events = transitions(memory, &status);
+    let falls_asleep = status.asleep_since.is_some() && memory.asleep_since.is_none();
     let mut action = pre::action(
         resource,
         Effect::UpdateStatus {
@@ -180,6 +207,11 @@ pub(crate) fn write_if_changed(
         },
     );
     action.pre.resource_version = Some(resource.resource_version.clone());
+    // What sleeps must be whole at this very moment.
+    if let Some(list) = snapshot.etcd.membership.seen().filter(|_| falls_asleep) {
+        action = action.on_members(list);
+        action.pre.healthy_voters = u32::try_from(quorum(list.voters().count())).ok();
+    }
     first.push(action);
     first.extend(
         events
@@ -211,8 +243,22 @@ fn transitions(
             .iter()
             .find(|old| old.name == record.name);
         let was = old.map(|old| old.health);
+        if let (Some(from), Some(to)) = (old.and_then(|old| old.version.as_ref()), &record.version)
+            && from != to
+        {
+            events.push((
+                EventType::Normal,
+                "Member Upgraded".to_owned(),
+                format!("Member {} upgraded from {from} to {to}", record.name),
+            ));
+        }
+        if is_restarting(old, record) {
+            continue;
+        }
         match (was, record.health) {
-            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown) => {
+            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown)
+                if after.asleep_since.is_none() =>
+            {
                 events.push((
                     EventType::Warning,
                     Reason::MemberUnhealthy.name().to_owned(),
@@ -233,6 +279,15 @@ fn transitions(
         }
     }
     events
+}
+
+/// Whether the member is down because it was given another image: that it is not healthy meanwhile is as meant.
+fn is_restarting(old: Option<&contract::MemberRecord>, record: &contract::MemberRecord) -> bool {
+    let is_moved = |record: &contract::MemberRecord| {
+        let image = record.image.as_deref().and_then(upgrade::version_of_image);
+        image.is_some_and(|image| record.version.as_deref() != Some(&image.to_string()))
+    };
+    is_moved(record) || old.is_some_and(is_moved)
 }
 
 /// Whether objects that say how the cluster stands could not be read.

@@ -5,19 +5,28 @@
 
 mod adopt;
 mod birth;
+mod consent;
 mod depart;
 mod ended;
 mod furnish;
 mod join;
 mod leave;
+mod recover;
 mod renew;
 mod repair;
+mod reshape;
 mod scale;
 mod seal;
+mod storage;
+pub(crate) mod upgrade;
+mod zero;
 
 use contract::{
     Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
 };
+
+pub(crate) use recover::Change;
+pub(crate) use zero::{Sleep, refuse_zero};
 
 use crate::assess::{Living, Situation, Stage};
 use crate::quorum;
@@ -40,8 +49,14 @@ pub(crate) struct Step {
     pub(crate) findings: Vec<Finding>,
     /// A new plan of the first members, to be remembered before any of it is done.
     pub(crate) birth: Option<Birth>,
+    /// What becomes of the memory that the members are stopped on purpose; nothing changes when absent.
+    pub(crate) sleep: Option<Sleep>,
+    /// What becomes of the memory of a recovery; nothing changes when absent.
+    pub(crate) recovery: Option<Change>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
+    /// The member whose image is changed, and the image.
+    pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
 }
@@ -142,41 +157,50 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    say_what_is_not_applied(cluster, living, step);
+    if recover::attend(cluster, situation, living, step) {
+        return;
+    }
+    if zero::stay_asleep(cluster, situation, cluster_id, living, step) {
+        return;
+    }
+    upgrade::say(cluster, living, step);
     renew::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
+    if zero::fall_asleep(cluster, situation, living, step) {
+        furnish::hold_back_failing(situation, step);
+        return;
+    }
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
-        say_quorum_lost(situation, cluster_id, living, step);
+        let is_taken = upgrade::rescue(cluster, situation, living, step);
+        if !zero::say_waking(situation, living, step) {
+            say_quorum_lost(situation, cluster_id, living, step);
+            if !is_taken {
+                consent::begin(cluster, situation, cluster_id, living, step);
+            }
+        }
         return;
     };
-    depart::finish(situation, living, step);
-    // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let is_busy = repair::replace(situation, membership, living, step)
+    consent::retire(cluster, situation, living, step);
+    if zero::is_up_again(situation, step) {
+        return;
+    }
+    depart::finish(cluster, situation, living, step);
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || reshape::rescue(cluster, situation, membership, living, step)
+        || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
+        || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step);
-    if !is_busy {
-        renew::renew(cluster, situation, membership, living, step);
+    if !is_taken && !renew::must_come_first(cluster, living, step) {
+        upgrade::roll(cluster, situation, membership, living, step);
     }
+    storage::grow(cluster, situation, living, step);
     furnish::hold_back_failing(situation, step);
-}
-
-fn say_what_is_not_applied(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
-    let running = crate::build::running_image(living);
-    if let Some(running) = running.filter(|running| *running != cluster.image) {
-        step.find(
-            FindingKind::Note,
-            Reason::VersionNotApplied,
-            format!(
-                "Members run {running} and the spec asks for {}. This version of the operator does not change the \
-                 image of a living cluster; new members get {running} too. Set spec.version and spec.repository back.",
-                cluster.image
-            ),
-        );
-    }
 }
 
 fn say_quorum_lost(
@@ -213,20 +237,24 @@ fn say_quorum_lost(
             (
                 FindingKind::Blocked,
                 Reason::DataLost,
-                "No disk is left. Restore the cluster from a backup.",
+                "No disk is left. Restore the cluster from a backup.".to_owned(),
             )
-        } else if repair::can_return(living) {
-            (
-                FindingKind::Waiting,
-                Reason::QuorumLost,
-                "Waiting for them to come back. Nothing is removed or deleted meanwhile.",
-            )
-        } else {
+        } else if let Some(offer) = consent::offer(situation, living) {
             (
                 FindingKind::Blocked,
                 Reason::QuorumLost,
-                "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, and \
-                 can be read with --consistency=s. Bring a lost disk back, or restore from a backup.",
+                format!(
+                    "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, \
+                     and can be read with --consistency=s. Bring a lost disk or a node back, or restore from a \
+                     backup. {offer}"
+                ),
+            )
+        } else {
+            (
+                FindingKind::Waiting,
+                Reason::QuorumLost,
+                "Waiting for them to come back. Nothing is removed or deleted meanwhile."
+                    .to_owned(),
             )
         };
         step.find(

@@ -5,6 +5,9 @@
 use contract::{EtcdView, Preconditions};
 
 use super::membership::{enough, living};
+use super::recovery::check_recovery_stop;
+use super::restart::others_suffice;
+use super::zero::check_stop;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
 use crate::{ObjectHead, Refusal, ResourceHead};
@@ -64,6 +67,12 @@ pub(super) fn check_pod_deletion(
     if pre.departed.is_some() {
         return living(resource, etcd).map(|_| ());
     }
+    if pre.scaled_to_zero {
+        return check_stop(name, resource, object);
+    }
+    if pre.recovery {
+        return check_recovery_stop(name, pre, resource, object, etcd);
+    }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {
         if keeps_disk && object.is_some_and(|head| head.ended) {
@@ -82,6 +91,9 @@ pub(super) fn check_pod_deletion(
     let member = votes.member(touched)?;
     if keeps_disk && !votes.is_healthy(member) {
         return Ok(());
+    }
+    if keeps_disk {
+        return others_suffice(&votes, touched);
     }
     enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
 }

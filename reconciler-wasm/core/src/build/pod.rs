@@ -34,6 +34,8 @@ pub(crate) struct Start {
     /// Where its peers reach it as etcd's list has it, which may be another scheme or domain than today's spec gives.
     listed: Option<String>,
     token: Option<String>,
+    /// It starts as the only member, whoever else is in its list.
+    alone: bool,
 }
 
 impl Start {
@@ -49,6 +51,7 @@ impl Start {
             state: "new",
             listed: None,
             token: Some(birth.token.clone()),
+            alone: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl Start {
             state: "existing",
             listed: own.map(|row| row.peer_urls.join(",")),
             token: None,
+            alone: false,
         }
     }
 
@@ -83,6 +87,17 @@ impl Start {
             state: "existing",
             listed: None,
             token: None,
+            alone: false,
+        }
+    }
+}
+
+impl Start {
+    /// From its own disk, as the only member of its cluster (`--force-new-cluster`).
+    pub(crate) fn alone(cluster: &Cluster, member: &str) -> Self {
+        Self {
+            alone: true,
+            ..Self::sealed(cluster, member)
         }
     }
 }
@@ -91,11 +106,22 @@ fn entry(name: &str, url: &str) -> String {
     format!("{name}={url}")
 }
 
-/// The image members run, as the first of them by name has it.
+/// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
+/// versions is still at the older one. An image that its pod has and nobody answered with may not even run.
 pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
-    living
+    let oldest = living
         .voters()
-        .find_map(|member| member.pod)
+        .filter_map(|member| {
+            let version = semver::Version::parse(&member.status()?.version).ok()?;
+            let pod = member
+                .pod
+                .filter(|pod| version_of(&pod.image) == version.to_string())?;
+            Some((version, pod))
+        })
+        .min_by(|(version, _), (other, _)| version.cmp(other))
+        .map(|(_, pod)| pod);
+    oldest
+        .or_else(|| living.voters().find_map(|member| member.pod))
         .map(|pod| pod.image.as_str())
         .filter(|image| !image.is_empty())
 }
@@ -154,11 +180,20 @@ fn build(
             names::INITIAL_STATE_ANNOTATION.to_owned(),
             start.state.to_owned(),
         ),
+        (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
+    if start.alone {
+        let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
+        annotations.insert(alone, "true".to_owned());
+    }
     for (key, value) in policy.annotations.iter().flatten() {
-        let ours =
-            key == names::INITIAL_CLUSTER_ANNOTATION || key == names::INITIAL_STATE_ANNOTATION;
-        if !ours {
+        let ours = [
+            names::INITIAL_CLUSTER_ANNOTATION,
+            names::INITIAL_STATE_ANNOTATION,
+            names::SHAPE_ANNOTATION,
+            names::FORCE_NEW_CLUSTER_ANNOTATION,
+        ];
+        if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
         }
     }
@@ -214,7 +249,7 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
         image: Some(image.to_owned()),
         command: Some(vec!["/usr/local/bin/etcd".to_owned()]),
         args: Some(args(cluster, member, start)),
-        env: Some(environment(cluster)),
+        env: Some(environment(cluster, start)),
         ports: Some(vec![
             port("server", names::PEER_PORT),
             port("client", names::CLIENT_PORT),
@@ -282,7 +317,7 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
 }
 
 /// The user's settings, and what the container reads from its pod's annotations at each start.
-fn environment(cluster: &Cluster) -> Vec<EnvVar> {
+fn environment(cluster: &Cluster, start: &Start) -> Vec<EnvVar> {
     let from_annotation = |name: &str, annotation: &str| EnvVar {
         name: name.to_owned(),
         value: None,
@@ -303,6 +338,13 @@ fn environment(cluster: &Cluster) -> Vec<EnvVar> {
         "ETCD_INITIAL_CLUSTER_STATE",
         names::INITIAL_STATE_ANNOTATION,
     ));
+    if start.alone {
+        // etcd takes an empty value for none, so that the annotation can be taken back while it runs.
+        environment.push(from_annotation(
+            "ETCD_FORCE_NEW_CLUSTER",
+            names::FORCE_NEW_CLUSTER_ANNOTATION,
+        ));
+    }
     environment
 }
 

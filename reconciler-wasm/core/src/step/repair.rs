@@ -5,7 +5,7 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, ended, leave};
+use super::{LATER, SOON, Step, birth::apply, ended, leave, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -15,7 +15,7 @@ use crate::validate::Cluster;
 /// How long a running member may be down before its pod is made again on the same disk.
 const BEFORE_RECREATION: Millis = Millis::seconds(150);
 /// How long a member may be down before it is replaced by a new one.
-const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
+pub(super) const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
 /// How often a pod is made again before that.
 const RECREATIONS: i64 = 3;
 
@@ -41,7 +41,12 @@ pub(super) fn restore_pods(
         if member.disk != Disk::Kept {
             continue;
         }
-        let image = build::running_image(living).unwrap_or(&cluster.image);
+        // Never an older version than the member ran: the cluster may have taken on the newer one.
+        let image = member
+            .record
+            .and_then(|record| record.image.as_deref())
+            .or_else(|| build::running_image(living))
+            .unwrap_or(&cluster.image);
         let pod = build::pod_on_claim(
             cluster,
             resource,
@@ -189,13 +194,24 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
         );
     }
     if let Some(waiting) = pod.waiting.as_deref().filter(|why| is_image_problem(why)) {
+        let back = member
+            .record
+            .filter(|_| upgrade::is_on_its_way(member))
+            .and_then(|record| record.version.as_deref())
+            .map_or(String::new(), |ran| {
+                format!(" No other member is touched; set spec.version back to {ran} to return.")
+            });
         return Verdict::Wait(
             Reason::ImagePull,
             format!(
-                "{name}: the image {} cannot be had ({waiting}). Check spec.repository, spec.version and the registry.",
-                pod.image
+                "{name}: the image {} cannot be had ({}). Check spec.repository, spec.version and the registry.{back}",
+                pod.image,
+                waiting.split(':').next().unwrap_or(waiting)
             ),
         );
+    }
+    if let Some((reason, message)) = upgrade::why_down(situation, member) {
+        return Verdict::Wait(reason, message);
     }
     if down >= BEFORE_REPLACEMENT {
         return Verdict::Replace(
@@ -271,9 +287,21 @@ fn restart(
     member: &Member<'_>,
     step: &mut Step,
 ) {
-    take_down(situation, membership, living, member, step);
+    let Some(pod) = member.pod else { return };
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let mut action = pre::action(resource, effect)
+        .present(&pod.uid)
+        .on_members(membership);
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+    step.actions.push(action);
     step.actions.push(pre::event_of(
-        &situation.snapshot.resource,
+        resource,
         EventType::Normal,
         Reason::MemberUnhealthy,
         format!(
@@ -292,28 +320,6 @@ fn restart(
         ),
     );
     step.recreated = Some(member.name.to_owned());
-}
-
-/// Deletes the pod of a voter without which a quorum stays healthy.
-pub(super) fn take_down(
-    situation: &Situation<'_>,
-    membership: &Membership,
-    living: &Living<'_>,
-    member: &Member<'_>,
-    step: &mut Step,
-) {
-    let Some(pod) = member.pod else { return };
-    let effect = Effect::Delete {
-        kind: ObjectKind::Pod,
-        name: pod.name.clone(),
-        grace_seconds: None,
-    };
-    let mut action = pre::action(&situation.snapshot.resource, effect)
-        .present(&pod.uid)
-        .on_members(membership);
-    action.pre.touches = member.id;
-    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-    step.actions.push(action);
     step.look_again(SOON, Reason::PodTerminating);
 }
 

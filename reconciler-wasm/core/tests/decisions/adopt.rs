@@ -14,6 +14,12 @@ fn old(size: usize) -> World {
         pod.annotations = [(names::VERSION_ANNOTATION.to_owned(), "3.4.34".to_owned())].into();
         pod.image = "quay.io/coreos/etcd:v3.4.34".to_owned();
     }
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.version = "3.4.34".to_owned();
+            status.storage_version = None;
+        }
+    }
     if let Observed::Seen(services) = &mut world.snapshot.objects.services {
         for service in services {
             service.publish_not_ready = false;
@@ -276,11 +282,14 @@ fn an_old_pod_with_its_data_in_it_goes_after_a_new_member_votes() {
     assert_eq!(left, [format!("RemoveMember {}", id(1))]);
 }
 
-/// To take the only pod down would be an outage.
+/// Its probes need a shell, and it would start with the arguments of its birth.
 #[test]
-fn a_sole_old_member_is_renewed_by_growing_first() {
-    let decision = adopted(1).renewing().decide();
-    assert!(effects(&decision)[0].starts_with("AddLearner"));
+fn an_old_pod_is_renewed_before_it_gets_another_image() {
+    let world = adopted(3).spec("version", json!("3.5.35"));
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::OldPodShape));
+    assert!(said(&decision).contains("old-pods=renew"));
 }
 
 #[test]

@@ -7,8 +7,13 @@
 
 mod adopt;
 mod birth;
+mod consent;
 mod fixture;
 mod repair;
+mod reshape;
 mod rest;
 mod scale;
 mod spec;
+mod storage;
+mod upgrade;
+mod zero;
