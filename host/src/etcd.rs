@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use contract::{
     Alarm, AlarmKind, ClusterId, EndpointStatus, MemberId, Membership, Millis, Pod, names,
 };
-use etcd_client::{AlarmAction, AlarmType, Client, MemberAddOptions};
+use etcd_client::{AlarmAction, AlarmType, Client, GetOptions, MemberAddOptions};
 use tonic::transport::{Channel, Endpoint};
 
 pub use identity::Identity;
@@ -25,6 +25,9 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a membership change may take: a little more than etcd itself gives it.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The smallest key there can be.
+const NO_KEY: &[u8] = &[0];
 
 /// etcd's own check of a membership change, made before anything happens, though with the code of a lost connection.
 const UNHEALTHY: &str = "etcdserver: unhealthy cluster";
@@ -183,6 +186,19 @@ impl Connection {
         answer
             .into_membership(from, linearizable)
             .ok_or(Error::Headless)
+    }
+
+    /// A linearizable read of nothing: the answer comes once the member has applied all that a quorum had agreed on when
+    /// it was asked.
+    ///
+    /// # Errors
+    /// It did not answer in time; the answer needs a quorum.
+    pub async fn agree(&self) -> Result<(), Error> {
+        let mut client = self.client.kv_client();
+        let options = GetOptions::new().with_count_only();
+        within(QUESTION_TIMEOUT, client.get(NO_KEY, Some(options)))
+            .await
+            .map(drop)
     }
 
     /// `Maintenance/Alarm`: the alarms that stand. Costs etcd an entry in its log, so it is asked only on suspicion.

@@ -9,6 +9,7 @@
 
 pub mod etcd;
 mod live;
+mod predecessor;
 pub mod project;
 pub mod secret;
 pub mod shelf;
@@ -30,6 +31,7 @@ pub use written::{Written, WrittenObject};
 
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
+use predecessor::Predecessors;
 use secret::{Looked, Secrets};
 use shelf::{Scope, Shelf};
 
@@ -49,6 +51,8 @@ pub struct World {
     pub services: Shelf<Service>,
     /// PodDisruptionBudgets.
     pub disruption_budgets: Shelf<DisruptionBudget>,
+    /// Locks of archived operators.
+    predecessors: Predecessors,
     changed: tokio::sync::watch::Sender<()>,
 }
 
@@ -62,7 +66,17 @@ impl World {
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
+            predecessors: Predecessors::default(),
             changed: tokio::sync::watch::Sender::new(()),
+        }
+    }
+
+    /// The same, for an operator whose own namespace is `home`.
+    #[must_use]
+    pub fn at_home(self, home: &str) -> Self {
+        Self {
+            predecessors: Predecessors::at_home(home),
+            ..self
         }
     }
 
@@ -80,6 +94,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed,
         } = self;
         let mut changes = changed.subscribe();
@@ -106,6 +121,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed: _,
         } = self;
         let kinds = [
@@ -200,12 +216,14 @@ pub async fn snapshot(
     let now = Millis(jiff::Timestamp::now().as_millisecond());
     let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
     memory.connections.identify(identity);
-    let etcd = etcd::view(
-        &mut memory.connections,
-        &objects.pods,
-        recorded_cluster(&resource),
-    )
-    .await;
+    let (etcd, old_lock) = tokio::join!(
+        etcd::view(
+            &mut memory.connections,
+            &objects.pods,
+            recorded_cluster(&resource),
+        ),
+        world.predecessors.lock(client, &key.namespace),
+    );
     if etcd
         .endpoints
         .iter()
@@ -222,6 +240,7 @@ pub async fn snapshot(
         etcd,
         secrets,
         backups: Vec::new(),
+        old_lock,
         outcomes: memory.outcomes.clone(),
     })))
 }

@@ -3,7 +3,7 @@
 //! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
 //! nothing of the whole cluster.
 
-use contract::{GROUP, PLURAL};
+use contract::{GROUP, OLD_LOCK, PLURAL};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -40,6 +40,11 @@ pub(crate) fn role(namespace: &str) -> Role {
             ),
             rule("", &["services"], &[&WATCH, &APPLY]),
             rule("", &["secrets"], &[&APPLY, &["get"]]),
+            // The lock of an archived coreos etcd-operator: nothing is done beside one at work.
+            PolicyRule {
+                resource_names: Some(vec![OLD_LOCK.to_owned()]),
+                ..rule("", &["endpoints"], &[&["get"]])
+            },
             rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
             rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
             rule(

@@ -215,6 +215,21 @@ impl Scenario {
         Ok(())
     }
 
+    /// Another instance of the operator, with its own folder; it competes for the lease with the first.
+    pub async fn another_operator(&self) -> Result<Operator> {
+        let folder = self.folder.join("another");
+        fs::create_dir_all(&folder)?;
+        let Programs { program, module } = &self.suite.programs;
+        Operator::start(
+            program,
+            module,
+            self.namespace.name(),
+            &self.kubeconfig,
+            &folder,
+        )
+        .await
+    }
+
     /// Ends the operator at once, as a crash would.
     pub async fn kill_operator(&mut self) -> Result<()> {
         match self.operator.take() {

@@ -122,6 +122,12 @@ fn judge(
             refusals.push(Refusal::Deleting { effect, target });
         } else if is_paused(resource) {
             refusals.push(Refusal::Paused { effect, target });
+        } else if let Some(lock) = snapshot
+            .old_lock
+            .seen()
+            .filter(|lock| lock.may_be_held(snapshot.now))
+        {
+            refusals.push(Refusal::OldOperator(lock.holder.clone()));
         }
     }
     require(action, before, refusals);

@@ -63,6 +63,9 @@ pub enum Refusal {
         /// What it touches.
         target: String,
     },
+    /// The archived operator may be at work on the same cluster; this one holds its lock.
+    #[error("{0} holds the lock of the archived operator: only status and events are allowed")]
+    OldOperator(String),
     /// The resource is being deleted.
     #[error(
         "the cluster is being deleted: {effect} {target} is not allowed, only its status and events are"

@@ -38,7 +38,7 @@ pub(crate) struct Member {
     /// Its image was changed, and its container has not been started since.
     pub(crate) swaps: bool,
     /// How often the API server wrote it.
-    versions: u32,
+    pub(crate) versions: u32,
 }
 
 /// A running container.

@@ -17,6 +17,7 @@ mod kubernetes;
 mod life;
 mod members;
 mod observe;
+mod old;
 mod plan;
 mod release;
 mod roll;
@@ -26,5 +27,5 @@ mod world;
 
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
-pub use plan::{Fault, Mishap, Plan, Planned};
+pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
 pub use release::Release;

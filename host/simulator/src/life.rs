@@ -119,6 +119,10 @@ impl World {
         if pod.api.deleted.is_some() || pod.process.is_some() {
             return;
         }
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
         let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
             return;
         };
@@ -205,6 +209,10 @@ impl World {
             message: why.to_owned(),
             at: Some(clock),
         });
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
         let backoff = match pod.failures {
             0 | 1 => 0,
             failures => (10_000 << (failures - 2).min(5)).min(LONGEST_BACKOFF),

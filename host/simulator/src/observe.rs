@@ -33,6 +33,7 @@ impl World {
             etcd: self.view(),
             secrets: self.secrets(),
             backups: Vec::new(),
+            old_lock: Observed::Absent,
             outcomes: outcomes.to_vec(),
         }
     }

@@ -25,10 +25,21 @@ pub struct Plan {
     pub local: bool,
     /// The operator makes certificates.
     pub tls: bool,
+    /// The archived operator left a living cluster, and how its pods are to be dealt with.
+    pub old: Option<OldPods>,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
     pub mishaps: Vec<(u32, Mishap)>,
+}
+
+/// What is asked for the pods that the archived operator left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldPods {
+    /// Nothing: they stay.
+    Kept,
+    /// That they be made anew.
+    Renewed,
 }
 
 /// A fault with its time.
@@ -137,6 +148,12 @@ impl Plan {
         faults.extend(naps(seed));
         faults.extend(policies(seed));
         faults.extend(consents(seed));
+        let old = match rng.u8(0..8) {
+            // Another image waits for the renewal.
+            0 if !is_about_versions => Some(OldPods::Kept),
+            1 => Some(OldPods::Renewed),
+            _ => None,
+        };
         Self {
             seed,
             size,
@@ -144,7 +161,9 @@ impl Plan {
             through: rng.bool(),
             claims,
             local,
-            tls,
+            // Nothing turns TLS on where it was not from birth.
+            tls: tls && old.is_none(),
+            old,
             faults,
             mishaps,
         }
@@ -189,7 +208,11 @@ impl Plan {
             smaller.mishaps.remove(leave_out);
             smaller
         });
-        faults.chain(mishaps).collect()
+        let born = self.old.map(|_| Self {
+            old: None,
+            ..self.clone()
+        });
+        faults.chain(mishaps).chain(born).collect()
     }
 }
 
@@ -326,6 +349,7 @@ impl fmt::Display for Plan {
             claims,
             local,
             tls,
+            old,
             faults,
             mishaps,
         } = self;
@@ -335,7 +359,15 @@ impl fmt::Display for Plan {
             (true, true) => "volumes that belong to a node",
         };
         let traffic = if *tls { ", with TLS" } else { "" };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}{traffic}")?;
+        let born = match old {
+            None => "",
+            Some(OldPods::Kept) => ", left by the archived operator",
+            Some(OldPods::Renewed) => ", left by the archived operator, its pods to be made anew",
+        };
+        writeln!(
+            f,
+            "seed {seed}: a cluster of {size} with {disks}{traffic}{born}"
+        )?;
         if let Some(version) = version {
             let way = if *through {
                 "through all minor versions"

@@ -13,6 +13,7 @@ mod ids;
 mod issue;
 mod kubernetes;
 pub mod names;
+mod predecessor;
 mod report;
 mod snapshot;
 mod status;
@@ -32,6 +33,7 @@ pub use kubernetes::{
     DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
     ServicePort, Volume, VolumePhase,
 };
+pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{

@@ -22,6 +22,10 @@ pub const VERSION_ANNOTATION: &str = "etcd.version";
 pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
 /// Annotation of a pod: `--initial-cluster-state` of its next start.
 pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Annotation of a cluster: [`RENEW`] asks for its pods of the archived operator to be made anew, one by one.
+pub const OLD_PODS_ANNOTATION: &str = "etcd.database.coreos.com/old-pods";
+/// The one value of [`OLD_PODS_ANNOTATION`].
+pub const RENEW: &str = "renew";
 /// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
 /// the image in force is the one that runs.
 pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";

@@ -93,6 +93,16 @@ reasons! {
     BirthRestarted,
     /// The cluster has formed; its id is recorded.
     Formed,
+    /// A living cluster that stood without a record was taken over as it is; its id is recorded.
+    Adopted,
+    /// Pods or volume claims of the cluster stand without a record, and no quorum of them answers yet.
+    AwaitingAdoption,
+    /// The archived coreos etcd-operator may still be at work here; nothing is done beside it.
+    OldOperatorActive,
+    /// Members run in pods as the archived operator made them; they stay so until their renewal is asked for.
+    OldPodShape,
+    /// Pods of the archived operator's shape are made anew, one by one, because that was asked for.
+    RenewingPods,
     /// The member list grows by one member at a time.
     ScalingUp,
     /// The member list shrinks by one member at a time.

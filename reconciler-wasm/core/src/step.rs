@@ -3,13 +3,16 @@
 //! The order of concerns is a table of contents; each concern has its own file. Status and conditions are
 //! rendered elsewhere.
 
+mod adopt;
 mod birth;
 mod consent;
 mod depart;
+mod ended;
 mod furnish;
 mod issue;
 mod join;
 mod leave;
+mod old_pods;
 mod recover;
 mod renew;
 mod repair;
@@ -120,7 +123,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
-    } else {
+    } else if !adopt::is_held_off(situation, &mut step) {
         step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
@@ -141,8 +144,9 @@ fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
             );
             step.look_again(LATER, Reason::KubernetesUnreadable);
         }
+        Stage::Unborn if adopt::has_vanished(situation.memory, step) => {}
         Stage::Unborn => birth::conceive(cluster, situation, step),
-        Stage::Unrecorded(living) => birth::recognise(living, step),
+        Stage::Unrecorded(living) => adopt::take_over(cluster, situation, living, step),
         Stage::Forming { birth, living } => birth::attend(cluster, situation, birth, living, step),
         Stage::Formed { cluster_id, living } => {
             formed(cluster, situation, *cluster_id, living, step)
@@ -165,6 +169,7 @@ fn formed(
         return;
     }
     upgrade::say(cluster, living, step);
+    old_pods::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -200,7 +205,7 @@ fn formed(
         || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step)
         || renew::renew(cluster, situation, membership, living, step);
-    if !is_taken {
+    if !is_taken && !old_pods::must_come_first(cluster, living, step) {
         upgrade::roll(cluster, situation, membership, living, step);
     }
     storage::grow(cluster, situation, living, step);

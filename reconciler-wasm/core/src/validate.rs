@@ -57,6 +57,8 @@ pub(crate) struct Cluster {
     pub(crate) wanted_tls: TlsSecrets,
     /// The certificates that members use.
     pub(crate) tls: Tls,
+    /// Pods that the archived operator made are to be made anew.
+    pub(crate) renews_old_pods: bool,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -117,6 +119,10 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
         shape: build::shape(&pod),
+        renews_old_pods: resource
+            .annotations
+            .get(names::OLD_PODS_ANNOTATION)
+            .is_some_and(|value| value == names::RENEW),
         consent: spec.quorum_recovery,
         pod,
         generation: spec

@@ -84,6 +84,12 @@ impl Etcd {
         Ok(status.leader == status.header.member_id)
     }
 
+    /// Adds a member with a vote, as operators did before there were learners.
+    pub async fn add_voter(&self, name: &str, peer_url: &str) -> Result<()> {
+        let url = format!("--peer-urls={peer_url}");
+        self.run(&["member", "add", name, &url]).await.map(drop)
+    }
+
     /// Writes a key.
     pub async fn put(&self, key: &str, value: &str) -> Result<()> {
         self.run(&["put", key, value]).await.map(drop)

@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use semver::Version;
 
 use super::{metadata, tls};
 use crate::assess::{Living, name_of};
@@ -30,6 +31,8 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 pub(crate) struct Start {
     pub(crate) initial_cluster: String,
     pub(crate) state: &'static str,
+    /// Where its peers reach it as etcd's list has it, which may be another scheme or domain than today's spec gives.
+    listed: Option<String>,
     token: Option<String>,
     /// It starts as the only member, whoever else is in its list.
     alone: bool,
@@ -46,13 +49,14 @@ impl Start {
         Self {
             initial_cluster: entries.join(","),
             state: "new",
+            listed: None,
             token: Some(birth.token.clone()),
             alone: false,
         }
     }
 
     /// As a member that the list already has.
-    pub(crate) fn join(membership: &Membership) -> Self {
+    pub(crate) fn join(membership: &Membership, member: &str) -> Self {
         let mut entries: Vec<String> = membership
             .members
             .iter()
@@ -63,9 +67,14 @@ impl Start {
             })
             .collect();
         entries.sort();
+        let own = membership
+            .members
+            .iter()
+            .find(|row| name_of(row) == member && !row.peer_urls.is_empty());
         Self {
             initial_cluster: entries.join(","),
             state: "existing",
+            listed: own.map(|row| row.peer_urls.join(",")),
             token: None,
             alone: false,
         }
@@ -76,6 +85,7 @@ impl Start {
         Self {
             initial_cluster: entry(member, &cluster.peer_url(member)),
             state: "existing",
+            listed: None,
             token: None,
             alone: false,
         }
@@ -228,6 +238,15 @@ fn version_of(image: &str) -> String {
         .map_or_else(String::new, |(_, version)| version.to_owned())
 }
 
+/// Whether the version has `/livez` and `/readyz` (<https://github.com/etcd-io/website/pull/760>).
+fn has_livez(image: &str) -> bool {
+    Version::parse(&version_of(image)).map_or(true, |version| match version.minor {
+        4 => version.patch >= 29,
+        5 => version.patch >= 12,
+        _ => true,
+    })
+}
+
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
     let data = VolumeMount {
         name: names::DATA_VOLUME.to_owned(),
@@ -245,14 +264,23 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             port("client", names::CLIENT_PORT),
             port("metrics", names::METRICS_PORT),
         ]),
-        liveness_probe: Some(Probe {
+        // What older versions have instead of /livez needs a quorum: it would kill members that only lack one.
+        liveness_probe: has_livez(image).then(|| Probe {
             failure_threshold: Some(6),
             initial_delay_seconds: Some(60),
             ..probe("/livez", 10, 5)
         }),
         readiness_probe: Some(Probe {
             failure_threshold: Some(3),
-            ..probe("/readyz", 1, 3)
+            ..probe(
+                if has_livez(image) {
+                    "/readyz"
+                } else {
+                    "/health"
+                },
+                1,
+                3,
+            )
         }),
         resources: cluster.pod.resources.clone(),
         security_context: Some(SecurityContext {
@@ -271,10 +299,14 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
 }
 
 fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
+    let peer_urls = start
+        .listed
+        .clone()
+        .unwrap_or_else(|| cluster.peer_url(member));
     let mut args = vec![
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
-        format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
+        format!("--initial-advertise-peer-urls={peer_urls}"),
         format!(
             "--listen-peer-urls={}://0.0.0.0:{}",
             cluster.tls.scheme(TlsRole::Peer),

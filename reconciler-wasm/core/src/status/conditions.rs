@@ -26,6 +26,7 @@ const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 const CERTIFICATES: &str = "CertificatesValid";
+const SPEC_APPLIED: &str = "SpecApplied";
 
 /// One condition before its times are known.
 struct Claim {
@@ -82,6 +83,7 @@ pub(super) fn render(
         upgrading(cluster, situation, living),
         recovering(step),
         blocked(step),
+        spec_applied(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
 }
@@ -375,5 +377,32 @@ fn blocked(step: &Step) -> Claim {
                 finding.message.clone(),
             )
         },
+    )
+}
+
+/// Whether all that the spec asks for is in effect; what is accepted and not used is named with its reason.
+fn spec_applied(step: &Step) -> Claim {
+    let left_out: Vec<&Finding> = step
+        .findings
+        .iter()
+        .filter(|finding| finding.reason == Reason::AcceptedNotUsed)
+        .collect();
+    let Some(first) = left_out.first() else {
+        return claim(
+            SPEC_APPLIED,
+            ConditionStatus::True,
+            Reason::AsSpecified,
+            "Nothing in the spec is left out.".to_owned(),
+        );
+    };
+    let messages: Vec<&str> = left_out
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    claim(
+        SPEC_APPLIED,
+        ConditionStatus::False,
+        first.reason,
+        messages.join(" "),
     )
 }

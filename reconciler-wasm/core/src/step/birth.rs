@@ -160,39 +160,6 @@ pub(super) fn apply(object: Child) -> Effect {
     }
 }
 
-/// Objects stand without a plan or an id: an id that a quorum confirms is recorded, else nothing is done.
-pub(super) fn recognise(living: &Living<'_>, step: &mut Step) {
-    if let Some(list) = living.membership
-        && living.votes().has_quorum()
-        && list
-            .voters()
-            .filter(|row| living.pods.contains_key(name_of(row)))
-            .count()
-            >= quorum(list.voters().count())
-    {
-        step.find(
-            FindingKind::Doing,
-            Reason::Formed,
-            format!(
-                "Cluster {} runs on this resource's pods; its id is recorded.",
-                list.cluster_id
-            ),
-        );
-        step.cluster_id = Some(list.cluster_id);
-        step.look_again(SOON, Reason::Formed);
-        return;
-    }
-    step.find(
-        FindingKind::Blocked,
-        Reason::UnreadableStatus,
-        "Pods or volumes of this cluster exist, but its status holds neither a cluster id nor a plan, and no quorum \
-         answers. Nothing is started, because that could replace data. Waiting for a quorum; if the data is not \
-         needed, delete those pods and volume claims."
-            .to_owned(),
-    );
-    step.look_again(LATER, Reason::UnreadableStatus);
-}
-
 /// Looks after the first members until a quorum answers.
 pub(super) fn attend(
     cluster: &Cluster,

@@ -127,7 +127,7 @@ fn join_pod(
         resource,
         member.name,
         image,
-        &Start::join(membership),
+        &Start::join(membership, member.name),
     );
     let mut action = pre::action(resource, apply(Child::Pod(pod)))
         .absent()

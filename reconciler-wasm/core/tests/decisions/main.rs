@@ -5,6 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod adopt;
 mod birth;
 mod certificates;
 mod consent;
