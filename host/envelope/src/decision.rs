@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
+use crate::image::{judge_image, judge_new_image};
 use crate::issue::judge_order;
-use crate::pod::{judge_image, judge_pod_annotations};
+use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
 use crate::secrets::judge_remembered;
 use crate::{Refusal, ResourceHead};
@@ -89,9 +90,10 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// A change of members or leader, or the deletion of a listed member's pod.
+/// A change of members or leader, another image for a member, or the deletion of a listed member's pod.
 fn bears_on_quorum(action: &Action) -> bool {
     action.effect.is_membership_change()
+        || matches!(action.effect, Effect::SetImage { .. })
         || (matches!(
             action.effect,
             Effect::Delete {
@@ -163,6 +165,19 @@ fn judge(
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_pod_annotations(name, annotations, refusals);
         }
+        Effect::SetImage {
+            name,
+            image,
+            annotations,
+        } => {
+            judge_name(ObjectKind::Pod, name, resource, refusals);
+            match spec {
+                Ok(spec) => judge_new_image(name, image, annotations, snapshot, spec, refusals),
+                Err(error) => refusals.push(Refusal::UnreadableSpec {
+                    why: error.to_string(),
+                }),
+            }
+        }
         Effect::Delete {
             kind,
             name,
@@ -216,6 +231,16 @@ fn judge_status(
     }
     if let Ok(spec) = spec {
         judge_remembered(status, snapshot, spec, refusals);
+    }
+    // Pods are made again with the image that the status remembers.
+    if let Ok(spec) = spec {
+        for image in status
+            .member_records
+            .iter()
+            .filter_map(|record| record.image.as_deref())
+        {
+            judge_image(image, spec, Some(snapshot), refusals);
+        }
     }
 }
 

@@ -71,6 +71,11 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             };
             format!("Put into the Secret {secret}: {what}")
         }
+        Effect::SetImage {
+            name,
+            image,
+            annotations: _,
+        } => format!("Restart the container of the pod {name} with the image {image}"),
         Effect::Delete {
             kind,
             name,

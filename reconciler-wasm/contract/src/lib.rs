@@ -21,7 +21,7 @@ mod tls;
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
     AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
-    StaticTls, TlsPolicy, VERSION,
+    StaticTls, TlsPolicy, UpgradePolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;

@@ -8,6 +8,7 @@ mod build;
 mod clock;
 mod entropy;
 mod pre;
+mod quantity;
 mod quorum;
 mod status;
 mod step;
@@ -82,6 +83,7 @@ fn decide(step: Step) -> Decision {
         sleep: _,
         recovery: _,
         recreated: _,
+        moved: _,
         cluster_id: _,
         authority_generation: _,
     } = step;

@@ -8,8 +8,8 @@ use contract::{
 };
 use semver::Version;
 
-use crate::stored;
 use crate::tls::Tls;
+use crate::{build, stored};
 
 /// Image repository when the spec names none.
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
@@ -43,6 +43,9 @@ pub(crate) struct Cluster {
     pub(crate) size: Option<usize>,
     pub(crate) version: Version,
     pub(crate) image: String,
+    repository: String,
+    /// `spec.upgrade.throughMinors`.
+    pub(crate) through_minors: bool,
     pub(crate) paused: bool,
     pub(crate) consent: Option<QuorumRecovery>,
     pub(crate) pod: PodPolicy,
@@ -52,6 +55,8 @@ pub(crate) struct Cluster {
     pub(crate) wanted_tls: TlsSecrets,
     /// The certificates that members use.
     pub(crate) tls: Tls,
+    /// What pods made from `pod` are marked with.
+    pub(crate) shape: String,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -60,6 +65,11 @@ impl Cluster {
     /// Whether members keep their data on volume claims.
     pub(crate) const fn has_volumes(&self) -> bool {
         self.pod.persistent_volume_claim_spec.is_some()
+    }
+
+    /// The image of another version, from the same repository.
+    pub(crate) fn image_of(&self, version: &Version) -> String {
+        format!("{}:v{version}", self.repository)
     }
 
     /// Where peers reach a member.
@@ -102,8 +112,11 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         namespace: resource.namespace.clone(),
         size,
         image: format!("{repository}:v{version}"),
+        repository: repository.to_owned(),
         version,
+        through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
+        shape: build::shape(&pod),
         consent: spec.quorum_recovery,
         pod,
         generation: spec
