@@ -15,8 +15,8 @@ mod restarts;
 mod scale;
 mod standing;
 mod surroundings;
-mod tls;
 mod upgrade;
+mod tls;
 mod writer;
 mod zero;
 

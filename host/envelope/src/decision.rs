@@ -229,9 +229,6 @@ fn judge_status(
     {
         judge_image(&birth.image, spec, None, refusals);
     }
-    if let Ok(spec) = spec {
-        judge_remembered(status, snapshot, spec, refusals);
-    }
     // Pods are made again with the image that the status remembers.
     if let Ok(spec) = spec {
         for image in status
@@ -241,6 +238,7 @@ fn judge_status(
         {
             judge_image(image, spec, Some(snapshot), refusals);
         }
+        judge_remembered(status, snapshot, spec, refusals);
     }
 }
 

@@ -126,6 +126,8 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
         let is_about_versions = seed % 4 == 3;
         let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
         if is_about_versions {
@@ -134,14 +136,11 @@ impl Plan {
         faults.extend(naps(seed));
         faults.extend(policies(seed));
         faults.extend(consents(seed));
-        let through = rng.bool();
-        // The last draw, so that a seed's other choices stay what they were.
-        let tls = rng.u8(0..4) == 0;
         Self {
             seed,
             size,
             version,
-            through,
+            through: rng.bool(),
             claims,
             local,
             tls,

@@ -189,11 +189,11 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
+    // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
-        // The rest gets nowhere while a new member would find no certificates that work.
-        || !cluster.tls.is_sound()
         || reshape::rescue(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)

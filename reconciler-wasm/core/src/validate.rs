@@ -49,14 +49,14 @@ pub(crate) struct Cluster {
     pub(crate) paused: bool,
     pub(crate) consent: Option<QuorumRecovery>,
     pub(crate) pod: PodPolicy,
+    /// What pods made from `pod` are marked with.
+    pub(crate) shape: String,
     /// The wanted generation of the authorities, where the operator makes the certificates.
     pub(crate) generation: Option<i64>,
     /// The Secrets that the spec names.
     pub(crate) wanted_tls: TlsSecrets,
     /// The certificates that members use.
     pub(crate) tls: Tls,
-    /// What pods made from `pod` are marked with.
-    pub(crate) shape: String,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
