@@ -245,7 +245,7 @@ async fn claims(cluster: &Cluster) -> Result<BTreeMap<String, Option<String>>> {
 }
 
 /// How often the pod's containers were restarted.
-fn restarts(pod: &Pod) -> i32 {
+pub(crate) fn restarts(pod: &Pod) -> i32 {
     let containers = pod
         .status
         .iter()
