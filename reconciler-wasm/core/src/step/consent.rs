@@ -13,7 +13,8 @@ use crate::pre;
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Whether the quorum cannot return by itself: too few voters answer, or have a disk and were not down for long.
+/// Whether the quorum cannot return by itself: too few voters answer, or have a disk and were not down for long, or are
+/// Ready. A pod is Ready only while its etcd has a quorum: then it is the operator that does not reach the members.
 fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
     let now = situation.snapshot.now;
     let hopeful = living
@@ -21,7 +22,10 @@ fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
         .filter(|member| {
             let may_return =
                 member.disk == Disk::Kept && member.down_for(now) < repair::BEFORE_REPLACEMENT;
-            member.answers || may_return
+            let is_ready = member
+                .pod
+                .is_some_and(|pod| pod.ready && pod.deleted.is_none());
+            member.answers || may_return || is_ready
         })
         .count();
     hopeful < quorum(living.voters().count())

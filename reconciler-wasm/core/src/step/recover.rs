@@ -54,12 +54,8 @@ pub(super) fn attend(
         .consent
         .as_ref()
         .is_some_and(|consent| is_of(recovery, consent));
-    step.look_again(PACE, Reason::RecoveringQuorum);
     match (recovery.stage, living.membership) {
-        (RecoveryStage::Done | RecoveryStage::Void, _) => {
-            step.requeue = None;
-            return false;
-        }
+        (RecoveryStage::Done | RecoveryStage::Void, _) => return false,
         (RecoveryStage::Stopping | RecoveryStage::Forcing, Some(list)) => {
             answered(situation, living, recovery, list, step);
         }
@@ -77,6 +73,7 @@ pub(super) fn attend(
             force(cluster, situation, living, recovery, consented, step)
         }
     }
+    step.look_again(PACE, Reason::RecoveringQuorum);
     true
 }
 
