@@ -105,6 +105,7 @@ pub(super) fn begin(
     step: &mut Step,
 ) {
     let Some(consent) = &cluster.consent else {
+        forget(situation, living, step);
         return;
     };
     if let Some(why) = why_not(situation, cluster_id, living, consent) {
@@ -151,9 +152,41 @@ pub(super) fn begin(
             .iter()
             .map(|member| member.name.to_owned())
             .filter(|name| *name != consent.survivor)
+            .chain(left_of(situation, living))
             .collect(),
     }));
     step.look_again(SOON, Reason::RecoveringQuorum);
+}
+
+/// Those given up in an earlier recovery whose pods or claims are still there.
+fn left_of(situation: &Situation<'_>, living: &Living<'_>) -> Vec<String> {
+    let earlier = situation.memory.recovery.iter();
+    earlier
+        .flat_map(|recovery| &recovery.given_up)
+        .filter(|name| {
+            living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
+        })
+        .cloned()
+        .collect()
+}
+
+/// A consent that was removed may be given again. Whose claims are kept stays known.
+fn forget(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    let Some(recovery) = &situation.memory.recovery else {
+        return;
+    };
+    let given_up = left_of(situation, living);
+    if given_up.is_empty() {
+        step.recovery = Some(Change::Forget);
+    } else if !recovery.survivor.is_empty() {
+        step.recovery = Some(Change::Set(Recovery {
+            cluster_id: String::new(),
+            survivor: String::new(),
+            stage: RecoveryStage::Void,
+            given_up,
+            ..recovery.clone()
+        }));
+    }
 }
 
 /// Why the consent is not one to this loss; none when it is.
@@ -215,12 +248,7 @@ pub(super) fn retire(
     step: &mut Step,
 ) {
     let memory = situation.memory.recovery.as_ref();
-    let left = memory.is_some_and(|recovery| {
-        recovery.given_up.iter().any(|name| {
-            living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
-        })
-    });
-    if left {
+    if !left_of(situation, living).is_empty() {
         return;
     }
     match (memory, &cluster.consent) {

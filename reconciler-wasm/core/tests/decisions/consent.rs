@@ -469,3 +469,29 @@ fn a_paused_cluster_is_not_recovered() {
         [""; 0]
     );
 }
+
+/// The person who is told to remove it and set it again does so while the quorum is lost.
+#[test]
+fn a_stale_consent_removed_during_the_loss_can_be_given_again() {
+    let mut world = lost();
+    world.status.recovery = Some(Recovery {
+        given_up: Vec::new(),
+        ..recovery(RecoveryStage::Void)
+    });
+    world.status = written(&world.decide()).unwrap();
+    assert_eq!(world.status.recovery, None);
+    let again = world.spec("quorumRecovery", consent(&member(0)));
+    assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
+}
+
+#[test]
+fn claims_kept_by_one_recovery_stay_kept_through_another() {
+    let mut world = lost();
+    world.status.recovery = Some(recovery(RecoveryStage::Done));
+    world.status = written(&world.decide()).unwrap();
+    assert_eq!(world.decide().actions, []);
+    let kept = world.status.recovery.clone().unwrap();
+    assert_eq!(kept.given_up, [member(1), member(2)]);
+    let again = world.spec("quorumRecovery", consent(&member(0)));
+    assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
+}
