@@ -21,7 +21,7 @@ pub enum Fact {
         /// What.
         deed: Deed,
         /// The world immediately before.
-        before: Truth,
+        before: Box<Truth>,
         /// Acknowledged writes of which this destroyed the last copy.
         lost: Vec<u32>,
         /// The request arrived late, when the world had moved on since its last check.
