@@ -14,6 +14,7 @@
 mod condition;
 mod etcd;
 mod fresh;
+mod issue;
 mod kubernetes;
 
 use std::time::Instant;
@@ -195,9 +196,23 @@ impl Executor {
                 let written = kubernetes::apply(self, pass, &action.pre, object).await?;
                 memory.written.push(written, now);
             }
+            Effect::Issue { secret, order } => {
+                issue::issue(self, pass, &action.pre, secret, order).await?;
+                memory.secrets.forget(secret);
+            }
             Effect::AnnotatePod { name, annotations } => {
                 let written =
                     kubernetes::annotate_pod(self, pass, &action.pre, name, annotations).await?;
+                memory.written.push(written, now);
+            }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let written =
+                    kubernetes::set_image(self, pass, &action.pre, name, image, annotations)
+                        .await?;
                 memory.written.push(written, now);
             }
             Effect::Delete {

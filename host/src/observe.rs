@@ -10,6 +10,7 @@
 pub mod etcd;
 mod live;
 pub mod project;
+pub mod secret;
 pub mod shelf;
 pub mod watch;
 mod written;
@@ -29,6 +30,7 @@ pub use written::{Written, WrittenObject};
 
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
+use secret::{Looked, Secrets};
 use shelf::{Scope, Shelf};
 
 /// How long a snapshot waits for the caches to show what this host wrote.
@@ -160,6 +162,8 @@ pub struct Memory {
     pub written: Written,
     /// Connections to the members.
     pub connections: Connections,
+    /// The Secrets the cluster names, as they were last read.
+    pub secrets: Secrets,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
 }
@@ -193,12 +197,22 @@ pub async fn snapshot(
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
+    let now = Millis(jiff::Timestamp::now().as_millisecond());
+    let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
+    memory.connections.identify(identity);
     let etcd = etcd::view(
         &mut memory.connections,
         &objects.pods,
         recorded_cluster(&resource),
     )
     .await;
+    if etcd
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.status.seen().is_none())
+    {
+        memory.secrets.doubt();
+    }
     Ok(Found::Snapshot(Box::new(Snapshot {
         schema: SCHEMA,
         now: Millis(jiff::Timestamp::now().as_millisecond()),
@@ -206,7 +220,7 @@ pub async fn snapshot(
         resource,
         objects,
         etcd,
-        secrets: std::collections::BTreeMap::new(),
+        secrets,
         backups: Vec::new(),
         outcomes: memory.outcomes.clone(),
     })))

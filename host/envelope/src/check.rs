@@ -8,6 +8,7 @@ mod disk;
 mod membership;
 mod precondition;
 mod recovery;
+mod restart;
 mod zero;
 
 use contract::{Action, Child, Effect, ObjectKind};
@@ -20,6 +21,7 @@ use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
+use restart::check_restart;
 use zero::check_sleep;
 
 /// Says whether the action may be carried out now.
@@ -76,6 +78,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
+        Effect::SetImage { name, .. } => check_restart(name, pre, resource, object, &fresh.etcd),
         Effect::Delete {
             kind: ObjectKind::Pod,
             name,
@@ -87,9 +90,10 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             grace_seconds: _,
         } => check_claim_deletion(name, pre, resource, &fresh.etcd),
         Effect::Delete {
-            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget,
+            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
             ..
-        } => Ok(()),
+        }
+        | Effect::Issue { .. } => Ok(()),
         Effect::AddLearner { name, peer_urls } => {
             check_addition(name, peer_urls, resource, &fresh.etcd)
         }

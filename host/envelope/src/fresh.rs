@@ -104,12 +104,16 @@ pub(crate) fn is_paused(resource: &Resource) -> bool {
 pub struct ObjectHead {
     /// `metadata.uid`.
     pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
     /// UID of the controlling owner reference.
     pub owner: Option<String>,
     /// Its deletion was asked for.
     pub deleted: bool,
     /// A pod whose phase is Succeeded or Failed: none of its containers will run again.
     pub ended: bool,
+    /// A pod whose container `etcd` runs.
+    pub running: bool,
     /// `claimName` of a pod's volume `etcd-data`.
     pub claim: Option<String>,
 }
@@ -148,7 +152,10 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::Event { .. } | Effect::Delete { .. } => false,
+            Effect::Event { .. }
+            | Effect::SetImage { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -165,7 +172,9 @@ pub fn reads(action: &Action) -> Reads {
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
         | Effect::Delete { .. }
+        | Effect::Issue { .. }
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
@@ -184,6 +193,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         resource_uid: _,
         resource_version: _,
         object: _,
+        object_version: _,
         claim_uid: _,
         birth_token,
         cluster_id,

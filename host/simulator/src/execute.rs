@@ -145,6 +145,7 @@ impl World {
             }
             Effect::Event { .. } => return Ok(()),
             Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
+            Effect::Issue { secret, order } => self.issue(secret, order)?,
             Effect::AnnotatePod { name, annotations } => {
                 let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
                 if !is_same(pre.object.as_ref(), &pod.api.uid) {
@@ -154,6 +155,27 @@ impl World {
                 pod.refresh();
                 self.changed = true;
                 Deed::Wrote(effect.name())
+            }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
+                let version = pre.object_version.as_ref();
+                if !is_same(pre.object.as_ref(), &pod.api.uid)
+                    || version.is_some_and(|version| *version != pod.api.resource_version)
+                {
+                    return Err("the object has been modified");
+                }
+                pod.api.annotations.extend(annotations.clone());
+                pod.api.image.clone_from(image);
+                pod.swaps = true;
+                pod.refresh();
+                let number = pod.number;
+                self.changed = true;
+                self.after(50, 3_000, Timer::NewImage(number));
+                Deed::Restarted(name.clone())
             }
             Effect::Delete {
                 kind,
@@ -182,7 +204,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before,
+                before: Box::new(before),
                 lost,
                 late: self.landing,
             });
@@ -243,6 +265,11 @@ impl World {
                 self.changed = true;
                 Deed::Wrote("Delete")
             }
+            ObjectKind::Secret => {
+                self.kube.secrets.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
         }
     }
 
@@ -271,7 +298,9 @@ impl World {
             | Effect::Event { .. }
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
-            | Effect::Delete { .. } => return Err("not a membership change"),
+            | Effect::SetImage { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => return Err("not a membership change"),
         };
         self.changed = true;
         self.settle();
@@ -290,7 +319,7 @@ impl World {
             ObjectKind::PersistentVolumeClaim => {
                 self.kube.claims.get(name).map(|claim| claim.number)
             }
-            ObjectKind::Service | ObjectKind::PodDisruptionBudget => None,
+            ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
         };
         let Some(disk) = disk else { return Vec::new() };
         let holds =
@@ -347,7 +376,9 @@ fn describe(effect: &Effect) -> String {
             )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
+        Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
+        Effect::Issue { order, .. } => format!("Issue {order:?}"),
         Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }

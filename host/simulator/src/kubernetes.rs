@@ -5,15 +5,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::release::Release;
 use contract::{
     Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
-    ServicePort, Volume, VolumePhase, names,
+    ServicePort, TlsRole, Volume, VolumePhase, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::secrets;
 
 /// A pod with what its kubelet knows.
 #[derive(Clone, Debug)]
@@ -32,6 +35,10 @@ pub(crate) struct Member {
     pub(crate) runs: u32,
     /// How often in a row it ended.
     pub(crate) failures: u32,
+    /// Its image was changed, and its container has not been started since.
+    pub(crate) swaps: bool,
+    /// How often the API server wrote it.
+    versions: u32,
 }
 
 /// A running container.
@@ -41,6 +48,7 @@ pub(crate) struct Process {
     /// It serves since then.
     pub(crate) serves: Option<i64>,
     pub(crate) synced: bool,
+    pub(crate) release: Release,
     /// Somebody stopped it.
     pub(crate) frozen: bool,
 }
@@ -73,6 +81,7 @@ pub(crate) struct Kubernetes {
     pub(crate) claims: BTreeMap<String, Claim>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
+    pub(crate) secrets: BTreeMap<String, contract::Secret>,
     pub(crate) nodes: BTreeMap<u32, Node>,
     counter: u32,
 }
@@ -85,6 +94,7 @@ impl Kubernetes {
             claims: BTreeMap::new(),
             services: BTreeMap::new(),
             budgets: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             counter: 0,
         }
@@ -126,7 +136,9 @@ impl Kubernetes {
         let head = match kind {
             Kind::Pod => self.pods.get(name).map(|pod| ObjectHead {
                 uid: pod.api.uid.clone(),
+                resource_version: pod.api.resource_version.clone(),
                 owner: pod.api.owner.clone(),
+                running: pod.api.running,
                 deleted: pod.api.deleted.is_some(),
                 ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),
                 claim: pod.api.claim.clone(),
@@ -145,6 +157,11 @@ impl Kubernetes {
             Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
                 uid: budget.uid.clone(),
                 owner: budget.owner.clone(),
+                ..ObjectHead::default()
+            }),
+            Kind::Secret => self.secrets.get(name).map(|secret| ObjectHead {
+                uid: secret.uid.clone(),
+                owner: Some(self.resource.uid.clone()),
                 ..ObjectHead::default()
             }),
         };
@@ -229,6 +246,8 @@ impl Member {
             process: None,
             runs: 0,
             failures: 0,
+            swaps: false,
+            versions: 0,
             api: Pod {
                 name: metadata.name,
                 uid: format!("uid-{number}"),
@@ -254,10 +273,18 @@ impl Member {
                 claim,
                 initial_cluster: None,
                 initial_cluster_state: None,
+                peer_secret: secrets::of_pod(pod, TlsRole::Peer),
+                server_secret: secrets::of_pod(pod, TlsRole::Server),
             },
         };
         member.refresh();
         member
+    }
+
+    /// It has another version at the API server.
+    pub(crate) fn touch(&mut self) {
+        self.versions += 1;
+        self.api.resource_version = format!("{}.{}", self.number, self.versions);
     }
 
     /// Fields of the projection that follow the annotations.
@@ -272,6 +299,7 @@ impl Member {
             .annotations
             .get(names::INITIAL_STATE_ANNOTATION)
             .cloned();
+        self.touch();
     }
 }
 

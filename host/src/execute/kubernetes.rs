@@ -127,7 +127,7 @@ where
     let name = object.name_any();
     let is_created = match kind {
         ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => true,
-        ObjectKind::Service | ObjectKind::PodDisruptionBudget => false,
+        ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => false,
     };
     let written = match &pre.object {
         Some(ObjectPrecondition::Present { uid }) => {
@@ -182,6 +182,36 @@ pub(super) async fn annotate_pod(
     })
 }
 
+/// Gives the container `etcd` of exactly this pod another image; the kubelet restarts it.
+pub(super) async fn set_image(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    name: &str,
+    image: &str,
+    annotations: &BTreeMap<String, String>,
+) -> Result<WrittenObject, Error> {
+    let api: Api<core::Pod> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
+    let mut metadata = json!({ "annotations": annotations });
+    if let Some(uid) = uid(pre) {
+        metadata["uid"] = json!(uid);
+    }
+    if let Some(version) = &pre.object_version {
+        metadata["resourceVersion"] = json!(version);
+    }
+    let params = PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    // The strategic merge finds the container by its name.
+    let containers = json!([{ "name": names::ETCD_CONTAINER, "image": image }]);
+    let patch = Patch::Strategic(json!({
+        "metadata": metadata, "spec": { "containers": containers },
+    }));
+    let written = within(api.patch(name, &params, &patch)).await?;
+    Ok(child(ObjectKind::Pod, &written))
+}
+
 /// Deletes exactly this child. One that is gone already is as good.
 pub(super) async fn delete(
     executor: &Executor,
@@ -209,6 +239,7 @@ pub(super) async fn delete(
         ObjectKind::PodDisruptionBudget => {
             delete_one::<PodDisruptionBudget>(executor, pass, name, &params).await
         }
+        ObjectKind::Secret => delete_one::<core::Secret>(executor, pass, name, &params).await,
     };
     outcome?;
     Ok(WrittenObject::Deleted {
@@ -264,7 +295,9 @@ fn post() -> PostParams {
     }
 }
 
-async fn within<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Error> {
+pub(super) async fn within<T>(
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
     match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(meaning(&error)),

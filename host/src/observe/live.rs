@@ -144,6 +144,12 @@ pub async fn head(
                 .await?
                 .map(|object| metadata_head(&object.metadata)))
         }
+        ObjectKind::Secret => {
+            let api: Api<core::Secret> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
         ObjectKind::PodDisruptionBudget => {
             let api: Api<PodDisruptionBudget> = Api::namespaced(client.clone(), namespace);
             Ok(within(what, api.get_metadata_opt(name))
@@ -163,6 +169,7 @@ fn pod_head(pod: core::Pod) -> Head {
     Head {
         object: ObjectHead {
             ended,
+            running: pod.running,
             claim: pod.claim,
             ..head.object
         },
@@ -176,14 +183,16 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             uid: metadata.uid.clone().unwrap_or_default(),
             owner: project::controller(metadata),
             deleted: metadata.deletion_timestamp.is_some(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
             ended: false,
+            running: false,
             claim: None,
         },
         owner_in_words: project::owner_in_words(metadata),
     }
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     what: impl Fn() -> String,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {

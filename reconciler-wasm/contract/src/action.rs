@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,15 @@ pub enum Effect {
         /// Keys and their new values.
         annotations: BTreeMap<String, String>,
     },
+    /// Gives the container `etcd` of a living pod another image; the kubelet restarts it on the same disk.
+    SetImage {
+        /// The pod's name.
+        name: String,
+        /// The image.
+        image: String,
+        /// Annotations that tell of it, set in the same write.
+        annotations: BTreeMap<String, String>,
+    },
     /// Deletes one child.
     Delete {
         /// Its kind.
@@ -59,6 +68,13 @@ pub enum Effect {
         /// Seconds a pod has to end; the pod's own when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace_seconds: Option<i64>,
+    },
+    /// Makes certificates and writes them, with their keys, into a Secret of the cluster's own.
+    Issue {
+        /// The Secret's name.
+        secret: String,
+        /// What is to be in it.
+        order: Order,
     },
     /// `MemberAdd` as a learner.
     AddLearner {
@@ -93,7 +109,9 @@ impl Effect {
             Self::Event { .. } => "Event",
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
+            Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
+            Self::Issue { .. } => "Issue",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
@@ -106,8 +124,9 @@ impl Effect {
     pub fn kind(&self) -> Option<ObjectKind> {
         match self {
             Self::Apply { object } => Some(object.kind()),
-            Self::AnnotatePod { .. } => Some(ObjectKind::Pod),
+            Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
+            Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
             | Self::AddLearner { .. }
@@ -124,8 +143,10 @@ impl Effect {
             Self::UpdateStatus { .. } | Self::Event { .. } => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
+            | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
+            Self::Issue { secret, .. } => secret.clone(),
             Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
         }
@@ -143,7 +164,9 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
-            | Self::Delete { .. } => false,
+            | Self::SetImage { .. }
+            | Self::Delete { .. }
+            | Self::Issue { .. } => false,
         }
     }
 }
@@ -168,6 +191,8 @@ pub enum ObjectKind {
     Service,
     /// `policy/v1/PodDisruptionBudget`: one per cluster.
     PodDisruptionBudget,
+    /// `v1/Secret`: certificates that the operator makes.
+    Secret,
 }
 
 impl ObjectKind {
@@ -179,6 +204,7 @@ impl ObjectKind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Secret => "Secret",
         }
     }
 }
@@ -244,6 +270,9 @@ pub struct Preconditions {
     /// The child as it was in the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectPrecondition>,
+    /// resourceVersion of the child, for an effect that relies on what the snapshot says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_version: Option<String>,
     /// The volume claim a pod is built on: its UID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,

@@ -15,8 +15,10 @@ use crate::assess::{Living, Member, Situation, Stage};
 use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
+use crate::step::upgrade::{self, Plan};
 use crate::step::{Change, Sleep, Step};
 use crate::stored;
+use crate::tls;
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -89,6 +91,14 @@ pub(crate) fn render(
         Some(_) => None,
         None => step.birth.clone().or_else(|| memory.birth.clone()),
     };
+    // Members are born with what the spec names, and keep it.
+    let secrets = if step.birth.is_some() {
+        &cluster.wanted_tls
+    } else {
+        &cluster.tls.in_use
+    };
+    let is_born = cluster_id.is_some() || birth.is_some();
+    let tls = Some(secrets.clone()).filter(|secrets| is_born && !secrets.is_plain());
     let mut status = EtcdClusterStatus {
         phase: phase(memory.phase, cluster_id, birth.is_some()),
         reason: String::new(),
@@ -105,6 +115,9 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        tls,
+        authority_generation: step.authority_generation.or(memory.authority_generation),
+        certificates: tls::records(cluster, snapshot, memory),
         asleep_since: match step.sleep {
             Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
             Some(Sleep::Ends) => None,
@@ -121,6 +134,11 @@ pub(crate) fn render(
     if let Some(living) = living {
         status.member_records = records::records(situation, living, step);
         count(&mut status, living);
+        if let (Stage::Formed { .. }, Plan::Move(_)) =
+            (&situation.stage, upgrade::plan(cluster, living))
+        {
+            status.target_version = cluster.version.to_string();
+        }
     }
     let asleep = status.asleep_since.is_some();
     conditions::render(
@@ -130,6 +148,12 @@ pub(crate) fn render(
         living,
         step,
         asleep,
+    );
+    conditions::certificates(
+        &mut status.conditions,
+        cluster,
+        snapshot,
+        &status.certificates,
     );
     status
 }
@@ -237,6 +261,18 @@ fn transitions(
             .iter()
             .find(|old| old.name == record.name);
         let was = old.map(|old| old.health);
+        if let (Some(from), Some(to)) = (old.and_then(|old| old.version.as_ref()), &record.version)
+            && from != to
+        {
+            events.push((
+                EventType::Normal,
+                "Member Upgraded".to_owned(),
+                format!("Member {} upgraded from {from} to {to}", record.name),
+            ));
+        }
+        if is_restarting(old, record) {
+            continue;
+        }
         match (was, record.health) {
             (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown)
                 if after.asleep_since.is_none() =>
@@ -261,6 +297,15 @@ fn transitions(
         }
     }
     events
+}
+
+/// Whether the member is down because it was given another image: that it is not healthy meanwhile is as meant.
+fn is_restarting(old: Option<&contract::MemberRecord>, record: &contract::MemberRecord) -> bool {
+    let is_moved = |record: &contract::MemberRecord| {
+        let image = record.image.as_deref().and_then(upgrade::version_of_image);
+        image.is_some_and(|image| record.version.as_deref() != Some(&image.to_string()))
+    };
+    is_moved(record) || old.is_some_and(is_moved)
 }
 
 /// Whether objects that say how the cluster stands could not be read.

@@ -7,12 +7,17 @@ mod birth;
 mod consent;
 mod depart;
 mod furnish;
+mod issue;
 mod join;
 mod leave;
 mod recover;
+mod renew;
 mod repair;
+mod reshape;
 mod scale;
 mod seal;
+mod storage;
+pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
@@ -49,8 +54,12 @@ pub(crate) struct Step {
     pub(crate) recovery: Option<Change>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
+    /// The member whose image is changed, and the image.
+    pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// The generation of the authorities, once they are the ones asked for.
+    pub(crate) authority_generation: Option<i64>,
 }
 
 impl Step {
@@ -112,6 +121,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
                 .to_owned(),
         );
     } else {
+        step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -154,7 +164,7 @@ fn formed(
     if zero::stay_asleep(cluster, situation, cluster_id, living, step) {
         return;
     }
-    say_what_is_not_applied(cluster, living, step);
+    upgrade::say(cluster, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -163,10 +173,14 @@ fn formed(
         return;
     }
     repair::restore_pods(cluster, situation, living, step);
+    issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
+        let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
             say_quorum_lost(situation, cluster_id, living, step);
-            consent::begin(cluster, situation, cluster_id, living, step);
+            if !is_taken {
+                consent::begin(cluster, situation, cluster_id, living, step);
+            }
         }
         return;
     };
@@ -175,27 +189,22 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = repair::replace(situation, membership, living, step)
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
+    // far while a new member would find no certificates that work.
+    let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || reshape::rescue(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
+        || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
-        || scale::scale(cluster, situation, membership, living, step);
-    furnish::hold_back_failing(situation, step);
-}
-
-fn say_what_is_not_applied(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
-    let running = crate::build::running_image(living);
-    if let Some(running) = running.filter(|running| *running != cluster.image) {
-        step.find(
-            FindingKind::Note,
-            Reason::VersionNotApplied,
-            format!(
-                "Members run {running} and the spec asks for {}. This version of the operator does not change the \
-                 image of a living cluster; new members get {running} too. Set spec.version and spec.repository back.",
-                cluster.image
-            ),
-        );
+        || reshape::reshape(cluster, situation, membership, living, step)
+        || scale::scale(cluster, situation, membership, living, step)
+        || renew::renew(cluster, situation, membership, living, step);
+    if !is_taken {
+        upgrade::roll(cluster, situation, membership, living, step);
     }
+    storage::grow(cluster, situation, living, step);
+    furnish::hold_back_failing(situation, step);
 }
 
 fn say_quorum_lost(

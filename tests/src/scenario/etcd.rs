@@ -5,6 +5,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::ClientFiles;
 use crate::testbed::Testbed;
 
 /// One row of the member list.
@@ -27,14 +28,21 @@ pub struct Etcd {
     testbed: Testbed,
     namespace: String,
     pod: String,
+    client: Option<ClientFiles>,
 }
 
 impl Etcd {
-    pub(crate) const fn new(testbed: Testbed, namespace: String, pod: String) -> Self {
+    pub(crate) const fn new(
+        testbed: Testbed,
+        namespace: String,
+        pod: String,
+        client: Option<ClientFiles>,
+    ) -> Self {
         Self {
             testbed,
             namespace,
             pod,
+            client,
         }
     }
 
@@ -63,6 +71,11 @@ impl Etcd {
     /// The id of this member.
     pub async fn id(&self) -> Result<u64> {
         Ok(self.status().await?.header.member_id)
+    }
+
+    /// The version of this member's server.
+    pub async fn version(&self) -> Result<String> {
+        Ok(self.status().await?.version)
     }
 
     /// Whether this member leads.
@@ -116,14 +129,22 @@ impl Etcd {
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<String> {
-        let all = [&["--command-timeout=3s", "--dial-timeout=2s"], arguments].concat();
-        self.testbed.etcdctl(&self.namespace, &self.pod, &all).await
+        let flags = self.client.iter().flat_map(ClientFiles::flags);
+        let flags: Vec<String> = flags.collect();
+        let mut all = vec!["--command-timeout=3s", "--dial-timeout=2s"];
+        all.extend(flags.iter().map(String::as_str));
+        all.extend(arguments);
+        let scheme = if flags.is_empty() { "http" } else { "https" };
+        self.testbed
+            .etcdctl(&self.namespace, &self.pod, scheme, &all)
+            .await
     }
 }
 
 #[derive(Deserialize)]
 struct Status {
     header: Header,
+    version: String,
     #[serde(default)]
     leader: u64,
 }

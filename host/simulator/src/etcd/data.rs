@@ -22,6 +22,8 @@ pub(crate) enum Op {
     Remove(MemberId),
     /// The member told its name: it has started.
     Publish(MemberId),
+    /// The cluster takes on a minor version.
+    Version(u64),
 }
 
 /// What a member has on its disk.
@@ -32,6 +34,8 @@ pub(crate) struct Data {
     log: Vec<Entry>,
     /// The member list that the log makes, sorted by id.
     rows: Vec<Row>,
+    /// The minor version of the cluster, once it has taken one on.
+    minor: Option<u64>,
 }
 
 impl Data {
@@ -54,6 +58,10 @@ impl Data {
         u64::from(self.progress().0)
     }
 
+    pub(crate) fn minor(&self) -> Option<u64> {
+        self.minor
+    }
+
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -64,6 +72,7 @@ impl Data {
             me,
             log: Vec::with_capacity(64),
             rows: Vec::with_capacity(8),
+            minor: None,
         }
     }
 
@@ -72,6 +81,7 @@ impl Data {
         let rows = &mut self.rows;
         match op {
             Op::Lead | Op::Write(_) => {}
+            Op::Version(minor) => self.minor = Some(minor),
             Op::AddVoter(id) => rows.push(Row {
                 id,
                 learner: false,
@@ -99,6 +109,7 @@ impl Data {
     pub(super) fn follow(&mut self, leader: &Self) {
         self.log.clone_from(&leader.log);
         self.rows.clone_from(&leader.rows);
+        self.minor = leader.minor;
     }
 
     /// Goes on as the only member, in a term of its own.

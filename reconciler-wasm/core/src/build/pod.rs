@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Birth, Membership, Resource, names};
+use contract::{Birth, Membership, Resource, TlsRole, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
     HTTPGetAction, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata;
+use super::{metadata, tls};
 use crate::assess::{Living, name_of};
 use crate::validate::Cluster;
 
@@ -96,11 +96,22 @@ fn entry(name: &str, url: &str) -> String {
     format!("{name}={url}")
 }
 
-/// The image members run, as the first of them by name has it.
+/// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
+/// versions is still at the older one. An image that its pod has and nobody answered with may not even run.
 pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
-    living
+    let oldest = living
         .voters()
-        .find_map(|member| member.pod)
+        .filter_map(|member| {
+            let version = semver::Version::parse(&member.status()?.version).ok()?;
+            let pod = member
+                .pod
+                .filter(|pod| version_of(&pod.image) == version.to_string())?;
+            Some((version, pod))
+        })
+        .min_by(|(version, _), (other, _)| version.cmp(other))
+        .map(|(_, pod)| pod);
+    oldest
+        .or_else(|| living.voters().find_map(|member| member.pod))
         .map(|pod| pod.image.as_str())
         .filter(|image| !image.is_empty())
 }
@@ -159,7 +170,11 @@ fn build(
             names::INITIAL_STATE_ANNOTATION.to_owned(),
             start.state.to_owned(),
         ),
+        (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
+    if let Some(authorities) = cluster.tls.authorities() {
+        annotations.insert(names::AUTHORITIES_ANNOTATION.to_owned(), authorities);
+    }
     if start.alone {
         let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
         annotations.insert(alone, "true".to_owned());
@@ -168,7 +183,9 @@ fn build(
         let ours = [
             names::INITIAL_CLUSTER_ANNOTATION,
             names::INITIAL_STATE_ANNOTATION,
+            names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
+            names::AUTHORITIES_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
@@ -198,7 +215,7 @@ fn build(
             subdomain: Some(names::peer_service(&cluster.name)),
             termination_grace_period_seconds: Some(30),
             tolerations: policy.tolerations.clone(),
-            volumes: Some(vec![data]),
+            volumes: Some([vec![data], tls::volumes(&cluster.tls)].concat()),
             ..PodSpec::default()
         }),
         status: None,
@@ -212,6 +229,11 @@ fn version_of(image: &str) -> String {
 }
 
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    let data = VolumeMount {
+        name: names::DATA_VOLUME.to_owned(),
+        mount_path: MOUNT.to_owned(),
+        ..VolumeMount::default()
+    };
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
         image: Some(image.to_owned()),
@@ -243,11 +265,7 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             ..SecurityContext::default()
         }),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(vec![VolumeMount {
-            name: names::DATA_VOLUME.to_owned(),
-            mount_path: MOUNT.to_owned(),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
     }
 }
@@ -257,14 +275,23 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
         format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
-        format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
-        format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
+        format!(
+            "--listen-peer-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Peer),
+            names::PEER_PORT
+        ),
+        format!(
+            "--listen-client-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Server),
+            names::CLIENT_PORT
+        ),
         format!("--advertise-client-urls={}", cluster.client_url(member)),
         format!(
             "--listen-metrics-urls=http://0.0.0.0:{}",
             names::METRICS_PORT
         ),
     ];
+    args.extend(tls::flags(&cluster.tls));
     if let Some(token) = &start.token {
         args.push(format!("--initial-cluster-token={token}"));
     }

@@ -2,10 +2,12 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
+mod certificates;
 mod turn;
 
 use contract::{Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
+pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
 
@@ -13,14 +15,17 @@ use super::is_unread;
 use crate::assess::{Health, Living, Situation, Stage};
 use crate::quorum::quorum;
 use crate::step::Step;
+use crate::step::upgrade::{self, Plan};
 use crate::validate::Cluster;
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
+const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
+const CERTIFICATES: &str = "CertificatesValid";
 
 /// One condition before its times are known.
 struct Claim {
@@ -74,6 +79,7 @@ pub(super) fn render(
         progressing(step),
         degraded(situation, living, asleep),
         scaling(cluster, situation, living, asleep),
+        upgrading(cluster, situation, living),
         recovering(step),
         blocked(step),
     ];
@@ -305,6 +311,27 @@ fn scaling(
         std::cmp::Ordering::Greater => {
             claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
         }
+    }
+}
+
+fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+    let formed = living.filter(|_| matches!(situation.stage, Stage::Formed { .. }));
+    match formed.map(|living| upgrade::plan(cluster, living)) {
+        Some(Plan::Move(_)) => claim(
+            UPGRADING,
+            ConditionStatus::True,
+            Reason::Upgrading,
+            format!("upgrading to {}", cluster.version),
+        ),
+        Some(Plan::Blocked(why)) => {
+            claim(UPGRADING, ConditionStatus::False, Reason::UpgradePath, why)
+        }
+        Some(Plan::Settled) | None => claim(
+            UPGRADING,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "Members run the asked version.".to_owned(),
+        ),
     }
 }
 

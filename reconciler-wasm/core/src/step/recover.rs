@@ -180,7 +180,12 @@ fn force(
         format!("{survivor} is started as the only member of the cluster."),
     );
     if others.is_empty() {
-        let image = build::running_image(living).unwrap_or(&cluster.image);
+        // Never an older version than the survivor ran: its data may be of the newer one.
+        let record = living.members.iter().find(|member| member.name == survivor);
+        let image = record
+            .and_then(|member| member.record?.image.as_deref())
+            .or_else(|| build::running_image(living))
+            .unwrap_or(&cluster.image);
         let start = Start::alone(cluster, survivor);
         let pod = build::pod_on_claim(
             cluster,

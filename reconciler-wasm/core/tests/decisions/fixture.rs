@@ -308,6 +308,8 @@ fn pod(name: &str) -> Pod {
         claim: Some(name.to_owned()),
         initial_cluster: None,
         initial_cluster_state: None,
+        peer_secret: None,
+        server_secret: None,
     }
 }
 
@@ -412,6 +414,7 @@ fn record(index: usize) -> MemberRecord {
         since: LONG_AGO.to_owned(),
         role_since: LONG_AGO.to_owned(),
         version: Some("3.6.16".to_owned()),
+        image: None,
         disk: Some(format!("disk-{}", member(index))),
         recreations: 0,
     }

@@ -6,10 +6,15 @@
 )]
 
 mod birth;
+mod certificates;
 mod consent;
 mod fixture;
 mod repair;
+mod reshape;
 mod rest;
 mod scale;
 mod spec;
+mod storage;
+mod tls;
+mod upgrade;
 mod zero;

@@ -6,12 +6,11 @@ use serde_json::json;
 use crate::fixture::{effects, fresh, healthy, reports, written};
 
 #[test]
-fn another_version_on_a_living_cluster_is_said_and_not_mixed_in() {
+fn a_pod_made_again_has_the_image_that_its_member_ran() {
     let decision = healthy(3)
         .without_pod(1)
         .spec("version", json!("3.7.3"))
         .decide();
-    assert!(reports(&decision, Reason::VersionNotApplied));
     let pod = decision
         .actions
         .iter()
@@ -38,7 +37,11 @@ fn bad_specs_are_named_and_change_nothing() {
         ("repository", json!("host:5000/etcd:v3"), "tag"),
         ("pod", json!({ "labels": { "app": "x" } }), "reserved"),
         ("pod", json!({ "labels": { "etcd_node": "x" } }), "reserved"),
-        ("TLS", json!({ "static": {} }), "TLS"),
+        (
+            "TLS",
+            json!({ "static": { "operatorSecret": "s" } }),
+            "belong together",
+        ),
     ];
     for (key, value, words) in cases {
         let decision = healthy(3).without_pod(1).spec(key, value.clone()).decide();
