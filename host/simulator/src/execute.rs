@@ -132,7 +132,7 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        let before = (!around).then(|| self.truth());
+        let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
             Effect::UpdateStatus { status } => {

@@ -271,13 +271,21 @@ fn scaling(
     asleep: bool,
 ) -> Claim {
     let voters = living.map_or(0, |living| living.voters().count());
+    let even = cluster
+        .findings
+        .iter()
+        .find(|finding| finding.reason == Reason::EvenSize);
     let still = || {
-        claim(
-            SCALING,
-            ConditionStatus::False,
-            Reason::AsSpecified,
-            "The number of members is as asked.".to_owned(),
-        )
+        let (reason, message) = even.map_or_else(
+            || {
+                (
+                    Reason::AsSpecified,
+                    "The number of members is as asked.".to_owned(),
+                )
+            },
+            |finding| (finding.reason, finding.message.clone()),
+        );
+        claim(SCALING, ConditionStatus::False, reason, message)
     };
     if !matches!(situation.stage, Stage::Formed { .. }) {
         return still();
