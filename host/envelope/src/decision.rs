@@ -87,9 +87,10 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// A change of members or leader, or the deletion of a listed member's pod.
+/// A change of members or leader, the deletion of a listed member's pod, or a member's silence while it is defragmented.
 fn bears_on_quorum(action: &Action) -> bool {
     action.effect.is_membership_change()
+        || matches!(action.effect, Effect::Defragment { .. })
         || (matches!(
             action.effect,
             Effect::Delete {
@@ -151,7 +152,12 @@ fn judge(
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_peer_urls(name, peer_urls, resource, refusals);
         }
-        Effect::Promote { .. } | Effect::RemoveMember { .. } | Effect::MoveLeader { .. } => {}
+        Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => {}
     }
 }
 

@@ -40,7 +40,12 @@ pub struct ResourceHead {
     pub birth: Option<Birth>,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
+    /// Bytes a member's data file may reach, as `spec.pod.etcdEnv` sets it or as etcd does; below zero there is no bound.
+    pub quota: i64,
 }
+
+/// `DefaultQuotaBytes` of etcd's server.
+const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 
 impl ResourceHead {
     /// Takes what counts out of a resource. An unreadable status has no birth plan.
@@ -61,8 +66,19 @@ impl ResourceHead {
                 .get("birth")
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
+            quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
         }
     }
+}
+
+/// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.
+fn quota(resource: &Resource) -> Option<i64> {
+    let env = resource.spec.get("pod")?.get("etcdEnv")?.as_array()?;
+    let mut set = env.iter().filter_map(|variable| {
+        let is_quota = variable.get("name")?.as_str()? == "ETCD_QUOTA_BACKEND_BYTES";
+        is_quota.then(|| variable.get("value")?.as_str()?.parse().ok())?
+    });
+    set.next_back().filter(|quota| *quota != 0)
 }
 
 /// `spec.paused`, even when the rest of the spec cannot be read.
@@ -109,7 +125,10 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
-            | Effect::MoveLeader { .. } => true,
+            | Effect::MoveLeader { .. }
+            | Effect::Compact { .. }
+            | Effect::Defragment { .. }
+            | Effect::Disarm { .. } => true,
             Effect::Apply { object } => match &**object {
                 Child::Pod(pod) => InitialCluster::of_pod(pod).joins(),
                 Child::PersistentVolumeClaim(_)
@@ -135,7 +154,10 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
-        | Effect::MoveLeader { .. } => None,
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => None,
     };
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),

@@ -97,7 +97,6 @@ pub enum Refusal {
         /// As the decision has it.
         to: String,
     },
-
     /// The name is not one of this cluster's names for that kind.
     #[error("{} {name:?} is not a name of cluster {cluster:?}", kind.name())]
     ForeignName {
@@ -242,7 +241,6 @@ pub enum Refusal {
         /// The URL.
         url: String,
     },
-
     /// Another instance of the operator may be at work.
     #[error("this instance does not hold the lease")]
     LeaseLost,
@@ -396,4 +394,7 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
+    /// What is done about an alarm of etcd goes too far.
+    #[error(transparent)]
+    Alarm(#[from] crate::AlarmRefusal),
 }

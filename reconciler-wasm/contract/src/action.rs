@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+use crate::{AlarmKind, ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +82,25 @@ pub enum Effect {
         /// Who leads afterwards.
         to: MemberId,
     },
+    /// Compaction of the key space: history up to this revision is given up, waiting until it is gone from the disk of
+    /// the member that is asked.
+    Compact {
+        /// Reads at older revisions end with an error afterwards.
+        revision: i64,
+    },
+    /// `Defragment` of one member, which answers nobody meanwhile.
+    Defragment {
+        /// Whose data file is rewritten.
+        member: MemberId,
+    },
+    /// Ends an alarm.
+    Disarm {
+        /// Which one.
+        kind: AlarmKind,
+        /// Whom it names; none where it names nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<MemberId>,
+    },
 }
 
 impl Effect {
@@ -98,6 +117,9 @@ impl Effect {
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
             Self::MoveLeader { .. } => "MoveLeader",
+            Self::Compact { .. } => "Compact",
+            Self::Defragment { .. } => "Defragment",
+            Self::Disarm { .. } => "Disarm",
         }
     }
 
@@ -113,7 +135,10 @@ impl Effect {
             | Self::AddLearner { .. }
             | Self::Promote { .. }
             | Self::RemoveMember { .. }
-            | Self::MoveLeader { .. } => None,
+            | Self::MoveLeader { .. }
+            | Self::Compact { .. }
+            | Self::Defragment { .. }
+            | Self::Disarm { .. } => None,
         }
     }
 
@@ -121,13 +146,16 @@ impl Effect {
     #[must_use]
     pub fn target(&self) -> String {
         match self {
-            Self::UpdateStatus { .. } | Self::Event { .. } => String::new(),
+            Self::UpdateStatus { .. } | Self::Event { .. } | Self::Compact { .. } => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
-            Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
+            Self::Promote { member }
+            | Self::RemoveMember { member }
+            | Self::Defragment { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
+            Self::Disarm { kind, .. } => kind.name().to_owned(),
         }
     }
 
@@ -143,7 +171,10 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
-            | Self::Delete { .. } => false,
+            | Self::Delete { .. }
+            | Self::Compact { .. }
+            | Self::Defragment { .. }
+            | Self::Disarm { .. } => false,
         }
     }
 }

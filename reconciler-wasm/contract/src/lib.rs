@@ -32,7 +32,7 @@ pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
     Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
-    MemberRole, Phase,
+    MemberRole, Phase, SpaceCure,
 };
 
 /// The schema number of [`Snapshot`] and [`Decision`]. It grows with breaking changes only; additions keep it.

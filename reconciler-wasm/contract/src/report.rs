@@ -127,6 +127,10 @@ reasons! {
     CrashLoop,
     /// Fewer voters are healthy than a quorum needs. Nothing is removed or deleted while that is so.
     QuorumLost,
+    /// etcd's data reached its quota, so it serves only reads and deletes until there is room again.
+    NoSpace,
+    /// etcd found that members disagree on their data and serves nobody until that is settled.
+    DataCorrupt,
     /// Some members could not be asked, so nothing that could cost a vote is done.
     MembersUnknown,
     /// The members answer with another cluster's id than the recorded one.

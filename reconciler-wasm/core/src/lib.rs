@@ -77,6 +77,7 @@ fn decide(step: Step) -> Decision {
         findings,
         birth: _,
         recreated: _,
+        space_cure: _,
         cluster_id: _,
     } = step;
     debug_assert!(

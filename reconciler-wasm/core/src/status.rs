@@ -13,7 +13,7 @@ use contract::{
 
 use crate::assess::{Living, Member, Situation, Stage};
 use crate::pre;
-use crate::step::Step;
+use crate::step::{self, Step};
 use crate::stored;
 use crate::validate::Cluster;
 
@@ -104,6 +104,7 @@ pub(crate) fn render(
         cluster_id,
         birth,
         member_records: memory.member_records.clone(),
+        space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
     };
     if let Some(living) = living {

@@ -11,9 +11,11 @@ mod leave;
 mod repair;
 mod scale;
 mod seal;
+pub(crate) mod space;
 
 use contract::{
     Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
+    SpaceCure,
 };
 
 use crate::assess::{Living, Situation, Stage};
@@ -39,6 +41,8 @@ pub(crate) struct Step {
     pub(crate) birth: Option<Birth>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
+    /// What is done about a lack of space, to be remembered before it is done.
+    pub(crate) space_cure: Option<SpaceCure>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
 }
@@ -149,7 +153,8 @@ fn formed(
     };
     depart::finish(situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = repair::replace(situation, membership, living, step)
+    let _ = space::cure(cluster, situation, membership, living, step)
+        || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || scale::scale(cluster, situation, membership, living, step);

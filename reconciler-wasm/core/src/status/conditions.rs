@@ -2,7 +2,9 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
-use contract::{Condition, ConditionStatus, EventType, Finding, FindingKind, Millis, Reason};
+use contract::{
+    AlarmKind, Condition, ConditionStatus, EventType, Finding, FindingKind, Millis, Reason,
+};
 
 use super::is_unread;
 use crate::assess::{Health, Living, Situation, Stage};
@@ -16,6 +18,20 @@ const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
 const BLOCKED: &str = "Blocked";
+
+/// What an alarm of etcd means for those who use it; the graver one first.
+const ALARMS: [(AlarmKind, Reason, &str); 2] = [
+    (
+        AlarmKind::Corrupt,
+        Reason::DataCorrupt,
+        "etcd found that its members disagree on their data, and serves nobody.",
+    ),
+    (
+        AlarmKind::Nospace,
+        Reason::NoSpace,
+        "etcd has no space left and serves only reads and deletes.",
+    ),
+];
 
 /// One condition before its times are known.
 struct Claim {
@@ -103,6 +119,14 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
     };
     let votes = living.votes();
     let counted = format!("{} of {} voters are healthy", votes.healthy, votes.voters);
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::False,
+            Reason::DataCorrupt,
+            "etcd found that its members disagree on their data, and serves nobody.".to_owned(),
+        );
+    }
     if votes.has_quorum() && (living.membership.is_some() || step.cluster_id.is_some()) {
         return claim(
             AVAILABLE,
@@ -194,6 +218,11 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
             Reason::KubernetesUnreadable,
             format!("{kind} could not be listed: {why}"),
         );
+    }
+    for (alarm, reason, message) in ALARMS {
+        if situation.snapshot.etcd.is_alarmed(alarm) {
+            return claim(DEGRADED, ConditionStatus::True, reason, message.to_owned());
+        }
     }
     if down.is_empty() {
         return claim(

@@ -10,4 +10,5 @@ mod fixture;
 mod repair;
 mod rest;
 mod scale;
+mod space;
 mod spec;

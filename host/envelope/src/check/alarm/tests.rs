@@ -1,0 +1,148 @@
+//! Actions about alarms against a fresh read that agrees, and against each one that does not.
+
+use contract::{Action, Alarm, AlarmKind, Effect, MemberId, Observed};
+
+use crate::Fresh;
+use crate::check;
+use crate::fixtures::{change, fresh, fresh_of, resource};
+
+const QUOTA: i64 = 1_000_000;
+
+/// A fresh read with the alarm for lack of space; files are half full.
+fn alarmed() -> Fresh {
+    let mut fresh = fresh();
+    fresh.etcd.alarms = Observed::Seen(vec![Alarm {
+        member: Some(MemberId(1)),
+        kind: AlarmKind::Nospace,
+    }]);
+    (1..=3).fold(fresh, |fresh, id| fresh.using(id, QUOTA / 2))
+}
+
+impl Fresh {
+    fn using(mut self, id: usize, size: i64) -> Self {
+        if let Observed::Seen(status) = &mut self.etcd.endpoints[id - 1].status {
+            status.quota = Some(QUOTA);
+            status.db_size = size;
+        }
+        self
+    }
+}
+
+fn words(action: &Action, fresh: &Fresh) -> String {
+    check(action, fresh)
+        .err()
+        .map_or_else(String::new, |refusal| refusal.to_string())
+}
+
+fn compact(revision: i64) -> Action {
+    change(Effect::Compact { revision }, 2)
+}
+
+fn defragment(id: u64) -> Action {
+    let member = MemberId(id);
+    let mut action = change(Effect::Defragment { member }, 2);
+    action.pre.touches = Some(member);
+    action
+}
+
+fn disarm(kind: AlarmKind) -> Action {
+    let member = Some(MemberId(1));
+    change(Effect::Disarm { kind, member }, 2)
+}
+
+#[test]
+fn an_alarm_that_stands_is_worked_on() {
+    assert_eq!(words(&compact(4_000), &alarmed()), "");
+    assert_eq!(words(&defragment(2), &alarmed()), "");
+    assert_eq!(words(&disarm(AlarmKind::Nospace), &alarmed()), "");
+}
+
+#[test]
+fn without_the_alarm_no_history_is_given_up_and_no_member_is_stopped() {
+    for action in [compact(4_000), defragment(2), disarm(AlarmKind::Nospace)] {
+        assert_eq!(words(&action, &fresh()), "the alarm NOSPACE does not stand");
+        let mut unread = alarmed();
+        unread.etcd.alarms = Observed::Unknown("timed out".to_owned());
+        assert_eq!(words(&action, &unread), "the alarm NOSPACE does not stand");
+    }
+}
+
+#[test]
+fn nothing_is_compacted_that_is_yet_to_come() {
+    for revision in [-1, 0, 5_001] {
+        assert!(words(&compact(revision), &alarmed()).contains("no member has the revision"));
+    }
+}
+
+#[test]
+fn no_member_is_defragmented_while_another_one_is_down() {
+    let fresh = alarmed().silent(3);
+    assert!(words(&defragment(2), &fresh).contains("1 healthy voters would be left"));
+    assert!(words(&defragment(3), &fresh).contains("not a healthy voter"));
+}
+
+#[test]
+fn a_sole_member_may_be_defragmented() {
+    let mut fresh = alarmed();
+    fresh.membership().members.truncate(1);
+    fresh.etcd.endpoints.truncate(1);
+    let mut alone = defragment(1);
+    alone.pre.members = Some(fresh.membership().fingerprint());
+    alone.pre.healthy_voters = Some(0);
+    assert_eq!(words(&alone, &fresh), "");
+}
+
+#[test]
+fn no_member_is_defragmented_while_a_learner_is_on_its_way() {
+    let mut fresh = alarmed().with_learner();
+    let mut action = defragment(2);
+    action.pre.members = Some(fresh.membership().fingerprint());
+    assert!(
+        words(&action, &fresh).contains("learner"),
+        "{}",
+        words(&action, &fresh)
+    );
+}
+
+#[test]
+fn the_alarm_stays_while_one_file_is_too_large_or_unknown() {
+    let full = alarmed().using(3, QUOTA / 10 * 9);
+    assert!(words(&disarm(AlarmKind::Nospace), &full).contains("not known to be gone on member 3"));
+    let unknown = alarmed().silent(2);
+    assert!(
+        words(&disarm(AlarmKind::Nospace), &unknown).contains("not known to be gone on member 2")
+    );
+}
+
+/// Members before 3.6 do not tell their quota.
+#[test]
+fn the_quota_of_old_members_is_that_of_the_spec_or_of_etcd() {
+    let mut resource = resource();
+    let mut old = |value: &str| {
+        resource.spec["pod"]["etcdEnv"] =
+            serde_json::json!([{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": value}]);
+        let mut fresh = alarmed();
+        fresh.resource = fresh_of(&resource).resource;
+        for endpoint in &mut fresh.etcd.endpoints {
+            if let Observed::Seen(status) = &mut endpoint.status {
+                status.quota = None;
+            }
+        }
+        words(&disarm(AlarmKind::Nospace), &fresh)
+    };
+    assert!(old("500000").contains("not known to be gone"));
+    assert_eq!(old("1000000"), "");
+    assert_eq!(old("0"), "");
+    assert_eq!(old("-1"), "");
+}
+
+/// Whether members agree on their data is not known here.
+#[test]
+fn an_alarm_for_corrupt_data_is_not_ended_for_there_being_room() {
+    let mut fresh = alarmed();
+    fresh.etcd.alarms = Observed::Seen(vec![Alarm {
+        member: None,
+        kind: AlarmKind::Corrupt,
+    }]);
+    assert!(words(&disarm(AlarmKind::Corrupt), &fresh).contains("not known to be gone"));
+}
