@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(7) {
+    let effect = match whim.pick(10) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -48,6 +48,15 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             Effect::MoveLeader { to: member.id }
         }
         3 => add(snapshot, whim),
+        7 => Effect::Compact { revision: 2_000 },
+        8 => {
+            pre.touches = Some(member.id);
+            Effect::Defragment { member: member.id }
+        }
+        9 => Effect::Disarm {
+            kind: contract::AlarmKind::Nospace,
+            member: Some(member.id),
+        },
         4 => {
             pre.touches = Some(member.id);
             delete(snapshot, ObjectKind::Pod, name, &mut pre)?

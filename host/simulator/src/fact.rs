@@ -60,6 +60,12 @@ pub enum Deed {
     Removed(MemberId),
     /// `MoveLeader`.
     Moved(MemberId),
+    /// A compaction.
+    Compacted(i64),
+    /// `Defragment`.
+    Defragmented(MemberId),
+    /// The alarm for lack of space of a member was ended.
+    Disarmed(MemberId),
     /// A pod was deleted.
     DeletedPod(String),
     /// A claim was deleted.
@@ -79,6 +85,8 @@ pub struct Truth {
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.
     pub confirmed: bool,
+    /// An alarm for lack of space stands.
+    pub alarmed: bool,
     /// Who leads, if somebody does.
     pub leader: Option<MemberId>,
     /// The members of the recorded cluster, by the most complete log.
@@ -108,6 +116,8 @@ pub struct MemberTruth {
     pub healthy: bool,
     /// Its data is on a disk that its pod can have.
     pub intact: bool,
+    /// Its file takes nine tenths of the quota or more.
+    pub full: bool,
 }
 
 /// How a history ended.

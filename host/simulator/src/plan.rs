@@ -68,6 +68,10 @@ pub enum Fault {
     Resize(i64),
     /// `spec.paused` is true for a while.
     Pause,
+    /// Clients fill the quota with history.
+    FillWithHistory,
+    /// Clients fill the quota with keys, and delete them after a while.
+    FillWithKeys,
 }
 
 /// What goes wrong with one action of the operator.
@@ -96,10 +100,12 @@ impl Plan {
         let size = [1, 3, 3, 3, 3, 5][rng.usize(0..6)];
         let claims = rng.u8(0..4) > 0;
         let local = rng.bool();
-        let faults = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
+        let mut faults: Vec<Planned> = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // Drawn last, so that the seeds of before keep their faults.
+        faults.extend((rng.u8(0..6) == 0).then(|| filled(&mut rng)));
         Self {
             seed,
             size,
@@ -175,6 +181,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::StopNode(_)
         | Fault::NoImages
         | Fault::SlowSync
+        | Fault::FillWithKeys
         | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
         Fault::StaleCache | Fault::NoApi => rng.i64(200..15_000),
         Fault::Wipe(_)
@@ -184,6 +191,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
+        | Fault::FillWithHistory
         | Fault::Resize(_) => 0,
     };
     // Half of them early, when the cluster is being born.
@@ -191,6 +199,17 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         rng.i64(0..8_000)
     } else {
         rng.i64(0..FAULTS_UNTIL)
+    };
+    Planned { at, lasts, fault }
+}
+
+fn filled(rng: &mut fastrand::Rng) -> Planned {
+    let at = rng.i64(10_000..FAULTS_UNTIL);
+    let (fault, lasts) = if rng.bool() {
+        (Fault::FillWithHistory, 0)
+    } else {
+        let lasts = [2_000, 20_000, 200_000, 900_000][rng.usize(0..4)];
+        (Fault::FillWithKeys, lasts)
     };
     Planned { at, lasts, fault }
 }
@@ -258,6 +277,8 @@ impl fmt::Display for Fault {
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
+            Self::FillWithHistory => write!(f, "clients fill the quota with history"),
+            Self::FillWithKeys => write!(f, "clients fill the quota with keys"),
         }
     }
 }

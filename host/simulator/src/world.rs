@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, MemberId, Millis, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Etcd, Op, Row};
+use crate::etcd::{Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::Plan;
@@ -165,7 +165,7 @@ impl World {
         let peers = self.peers();
         let write = self.writes;
         self.writes += 1;
-        if self.etcd.propose(cluster, &peers, Op::Write(write)).is_ok() {
+        if self.etcd.write(cluster, &peers, Op::Write(write)).is_ok() {
             self.acknowledged.push(write);
         }
     }
@@ -203,6 +203,7 @@ impl World {
                 .unwrap_or_default(),
             cluster,
             confirmed: confirmed.is_some(),
+            alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
             members: members
                 .into_iter()
@@ -215,6 +216,7 @@ impl World {
                             })
                         });
                     let intact = self.is_intact(&name, row.id);
+                    let full = self.is_full(row.id);
                     MemberTruth {
                         id: row.id,
                         name,
@@ -222,6 +224,7 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        full,
                     }
                 })
                 .collect(),
@@ -241,6 +244,12 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
+    }
+
+    /// Whether the member's file takes nine tenths of the quota or more.
+    fn is_full(&self, id: MemberId) -> bool {
+        let mut disks = self.etcd.disks.values().flatten();
+        disks.any(|data| data.me == id && data.file() * 10 >= QUOTA * 9)
     }
 
     /// Whether the member's data is on a disk that its pod can have.
