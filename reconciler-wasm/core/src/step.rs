@@ -157,6 +157,7 @@ fn formed(
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
+        || space::is_under_way(step)
         || scale::scale(cluster, situation, membership, living, step);
     furnish::hold_back_failing(situation, step);
 }

@@ -64,7 +64,8 @@ impl Sized<'_> {
     }
 }
 
-/// Works on the alarm, if it stands. Says whether this pass may touch members no further.
+/// Works on the alarm, if it stands. Says whether it does something, so that this pass may touch members no further. While
+/// it only waits, a member that lost its disk is replaced: that needs no space.
 pub(super) fn cure(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -91,6 +92,14 @@ pub(super) fn cure(
     };
     step.space_cure = Some(record);
     ended
+}
+
+/// Whether room is being made, so that it is no time to grow or shrink.
+pub(super) fn is_under_way(step: &Step) -> bool {
+    step.findings.iter().any(|finding| {
+        finding.reason == Reason::NoSpace
+            && matches!(finding.kind, FindingKind::Doing | FindingKind::Waiting)
+    })
 }
 
 /// What is to be remembered of the cure after this pass: nothing once the alarm is known to be gone.
@@ -212,7 +221,7 @@ fn attempt(
     if !leader.has_slack() && tried < SHOWN {
         step.find(FindingKind::Waiting, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions were given up; it is being seen how much room that makes.".to_owned());
         step.look_again(LATER, Reason::NoSpace);
-        return true;
+        return false;
     }
     let mut undone: Vec<&Sized<'_>> = sized
         .iter()
@@ -232,7 +241,7 @@ fn attempt(
     if !next.has_slack() && tried < FOLLOWED {
         step.find(FindingKind::Waiting, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions were given up; members are taking that over.".to_owned());
         step.look_again(LATER, Reason::NoSpace);
-        return true;
+        return false;
     }
     defragment(situation, membership, living, next, record, step)
 }
@@ -396,7 +405,7 @@ fn retry_or_tell(
             "etcd has no space left and serves only reads and deletes. Room is looked for once more.".to_owned(),
         );
         step.look_again(SOON, Reason::NoSpace);
-        return true;
+        return false;
     }
     let full: Vec<String> = sized
         .iter()

@@ -197,6 +197,33 @@ fn nothing_is_defragmented_while_another_member_is_down_and_repair_goes_on() {
     );
 }
 
+/// Found by the simulator: a second disk was lost while the first one waited for a compaction to show.
+#[test]
+fn a_lost_disk_does_not_wait_for_a_compaction_to_show() {
+    let mut world = full(3, 98).at_revision(400);
+    world.follow();
+    world = world.wiped(2);
+    let effects = effects(&world.decide());
+    assert!(
+        effects.contains(&format!("RemoveMember {}", id(2))),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn nothing_is_scaled_while_room_is_made() {
+    let mut world = full(3, 98).wanting(5);
+    for _ in 0..2 {
+        let effects = world.follow();
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| effect.starts_with("AddLearner")),
+            "{effects:?}"
+        );
+    }
+}
+
 #[test]
 fn the_alarm_stays_while_a_members_size_is_unknown() {
     let mut world = healthy(3).alarmed().silent(2);
