@@ -4,6 +4,7 @@
 //! rendered elsewhere.
 
 mod birth;
+mod corrupt;
 mod depart;
 mod furnish;
 mod join;
@@ -14,8 +15,8 @@ mod seal;
 pub(crate) mod space;
 
 use contract::{
-    Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
-    SpaceCure,
+    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome,
+    Reason, SpaceCure,
 };
 
 use crate::assess::{Living, Situation, Stage};
@@ -151,6 +152,10 @@ fn formed(
         say_quorum_lost(situation, cluster_id, living, step);
         return;
     };
+    if corrupt::attend(situation, membership, living, step) {
+        furnish::hold_back_failing(situation, step);
+        return;
+    }
     depart::finish(situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
     let _ = space::cure(cluster, situation, membership, living, step)
@@ -158,6 +163,7 @@ fn formed(
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
+        || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
         || scale::scale(cluster, situation, membership, living, step);
     furnish::hold_back_failing(situation, step);
 }

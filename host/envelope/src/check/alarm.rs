@@ -25,6 +25,19 @@ pub enum AlarmRefusal {
         /// The first member that is full, or of which nothing is known.
         member: MemberId,
     },
+    /// Any disk may be the one that counts.
+    #[error(
+        "members disagree on their data and no quorum of them is known to have equal hashes, so nothing is removed or deleted"
+    )]
+    NoAgreement,
+    /// The member is one of those who are in the right.
+    #[error(
+        "members disagree on their data, and member {member} is of the quorum with equal hashes"
+    )]
+    InTheRight {
+        /// The member.
+        member: MemberId,
+    },
     /// A compaction to a revision that is not there.
     #[error("no member has the revision {revision} to compact to")]
     Revision {
@@ -75,11 +88,15 @@ pub(super) fn check_disarm(
     etcd: &EtcdView,
 ) -> Result<(), Refusal> {
     let votes = alarmed(kind, resource, etcd)?;
+    let agreed = agreeing(votes);
     for member in &votes.membership().members {
         let status = votes.answers().find(|status| status.member_id == member.id);
-        let has_room =
-            kind == AlarmKind::Nospace && status.is_some_and(|status| has_room(status, resource));
-        if !has_room {
+        let is_gone = match kind {
+            AlarmKind::Nospace => status.is_some_and(|status| has_room(status, resource)),
+            // A learner is not asked: it has what a voter has.
+            AlarmKind::Corrupt => member.learner || agreed.contains(&member.id),
+        };
+        if !is_gone {
             return Err(AlarmRefusal::CauseRemains {
                 alarm: kind.name(),
                 member: member.id,
@@ -88,6 +105,48 @@ pub(super) fn check_disarm(
         }
     }
     Ok(())
+}
+
+/// While members disagree on their data, only one that a quorum of equal hashes outvotes may go, or what is left of one that
+/// is gone. `member` is who would lose its disk, if it is listed.
+pub(super) fn check_loss(
+    member: Option<MemberId>,
+    votes: Votes<'_>,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    if !etcd.is_alarmed(AlarmKind::Corrupt) {
+        return Ok(());
+    }
+    let agreed = agreeing(votes);
+    if agreed.is_empty() {
+        return Err(AlarmRefusal::NoAgreement.into());
+    }
+    match member.filter(|member| agreed.contains(member)) {
+        Some(member) => Err(AlarmRefusal::InTheRight { member }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The voters of the quorum that has equal hashes, at equal revisions and of one version; nobody when there is none.
+fn agreeing(votes: Votes<'_>) -> Vec<MemberId> {
+    let voters: Vec<(MemberId, &EndpointStatus)> = votes
+        .membership()
+        .voters()
+        .filter_map(|member| {
+            let status = votes.answers().find(|status| status.member_id == member.id);
+            Some((member.id, status.filter(|status| status.hash_kv.is_some())?))
+        })
+        .collect();
+    let alike = |a: &EndpointStatus, b: &EndpointStatus| {
+        a.hash_kv == b.hash_kv && a.revision == b.revision && a.version == b.version
+    };
+    let camps = voters.iter().map(|(_, one)| {
+        let camp = voters.iter().filter(|(_, other)| alike(one, other));
+        camp.map(|(id, _)| *id).collect::<Vec<_>>()
+    });
+    let needed = quorum(votes.voters());
+    let mut camps = camps.filter(|camp| u32::try_from(camp.len()).is_ok_and(|size| size >= needed));
+    camps.next().unwrap_or_default()
 }
 
 /// Below 90 % of its quota, as the member tells it or as the spec sets it.

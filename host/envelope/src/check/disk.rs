@@ -4,6 +4,7 @@
 
 use contract::{EtcdView, Preconditions};
 
+use super::alarm::check_loss;
 use super::membership::{enough, living};
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
@@ -62,7 +63,7 @@ pub(super) fn check_pod_deletion(
         return Ok(());
     }
     if pre.departed.is_some() {
-        return living(resource, etcd).map(|_| ());
+        return check_loss(None, living(resource, etcd)?, etcd);
     }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {
@@ -80,6 +81,9 @@ pub(super) fn check_pod_deletion(
         });
     }
     let member = votes.member(touched)?;
+    if !keeps_disk {
+        check_loss(Some(touched), votes, etcd)?;
+    }
     if keeps_disk && !votes.is_healthy(member) {
         return Ok(());
     }
@@ -100,6 +104,6 @@ pub(super) fn check_claim_deletion(
         Some(_) => Err(Refusal::StillMember {
             member: name.to_owned(),
         }),
-        None => Ok(()),
+        None => check_loss(None, votes, etcd),
     }
 }

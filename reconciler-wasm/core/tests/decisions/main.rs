@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod corrupt;
 mod fixture;
 mod repair;
 mod rest;

@@ -165,8 +165,8 @@ async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
 }
 
 fn go() -> Result<Command> {
-    let go = find_program("go")
-        .context("Go is not on PATH; the testbed builds Kubernetes with it")?;
+    let go =
+        find_program("go").context("Go is not on PATH; the testbed builds Kubernetes with it")?;
     // Debian's Go keeps to its own version; a module that names a newer one brings that along.
     let toolchain = std::env::var("GOTOOLCHAIN").unwrap_or_else(|_| "auto".to_owned());
     Ok(Command::new(go)

@@ -1,10 +1,12 @@
 //! Actions about alarms against a fresh read that agrees, and against each one that does not.
 
-use contract::{Action, Alarm, AlarmKind, Effect, MemberId, Observed};
+use contract::{
+    Action, Alarm, AlarmKind, Effect, EndpointStatus, HashKv, MemberId, ObjectKind, Observed,
+};
 
 use crate::Fresh;
 use crate::check;
-use crate::fixtures::{change, fresh, fresh_of, resource};
+use crate::fixtures::{CLUSTER_ID, action, change, fresh, fresh_of, present, resource};
 
 const QUOTA: i64 = 1_000_000;
 
@@ -136,13 +138,89 @@ fn the_quota_of_old_members_is_that_of_the_spec_or_of_etcd() {
     assert_eq!(old("-1"), "");
 }
 
-/// Whether members agree on their data is not known here.
-#[test]
-fn an_alarm_for_corrupt_data_is_not_ended_for_there_being_room() {
-    let mut fresh = alarmed();
+/// A fresh read with the alarm for corrupt data, and the hashes of the three voters.
+fn disagreeing(hashes: [u32; 3]) -> Fresh {
+    let mut fresh = fresh();
     fresh.etcd.alarms = Observed::Seen(vec![Alarm {
         member: None,
         kind: AlarmKind::Corrupt,
     }]);
-    assert!(words(&disarm(AlarmKind::Corrupt), &fresh).contains("not known to be gone"));
+    for (endpoint, hash) in fresh.etcd.endpoints.iter_mut().zip(hashes) {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.hash_kv = Some(HashKv {
+                revision: 5_000,
+                compact_revision: 4_000,
+                hash,
+            });
+        }
+    }
+    fresh
+}
+
+fn remove(id: u64) -> Action {
+    let member = MemberId(id);
+    change(Effect::RemoveMember { member }, 2)
+}
+
+#[test]
+fn whom_a_quorum_of_equal_hashes_outvotes_may_go_and_nobody_else() {
+    let fresh = disagreeing([7, 7, 8]);
+    assert_eq!(words(&remove(3), &fresh), "");
+    assert!(words(&remove(2), &fresh).contains("member 2 is of the quorum with equal hashes"));
+}
+
+#[test]
+fn without_a_quorum_of_equal_hashes_nobody_goes_and_nothing_is_deleted() {
+    let mut claim = action(Effect::Delete {
+        kind: ObjectKind::PersistentVolumeClaim,
+        name: "a-9".to_owned(),
+        grace_seconds: None,
+    });
+    claim.pre.object = present("uid-3");
+    claim.pre.cluster_id = Some(CLUSTER_ID);
+    claim.pre.departed = Some("a-9".to_owned());
+    let agreed = disagreeing([7, 7, 8]);
+    assert_eq!(words(&claim, &agreed), "");
+    let mut unhashed = disagreeing([7, 7, 8]);
+    let mut elsewhere = disagreeing([7, 7, 7]);
+    let mut behind = disagreeing([7, 7, 7]);
+    let mut older = disagreeing([7, 7, 7]);
+    for (fresh, change) in [
+        (
+            &mut unhashed,
+            (|status| status.hash_kv = None) as fn(&mut EndpointStatus),
+        ),
+        (&mut elsewhere, |status| {
+            if let Some(hash) = &mut status.hash_kv {
+                hash.compact_revision = i64::from(status.member_id.0 as u32);
+            }
+        }),
+        (&mut behind, |status| {
+            status.revision = Some(5_000 + i64::from(status.member_id.0 as u32));
+        }),
+        (&mut older, |status| {
+            status.version = format!("3.5.{}", status.member_id);
+        }),
+    ] {
+        for endpoint in &mut fresh.etcd.endpoints {
+            if let Observed::Seen(status) = &mut endpoint.status {
+                change(status);
+            }
+        }
+    }
+    for fresh in [disagreeing([7, 8, 9]), unhashed, elsewhere, behind, older] {
+        for action in [&remove(3), &claim] {
+            let words = words(action, &fresh);
+            assert!(words.contains("no quorum of them is known"), "{words}");
+        }
+    }
+}
+
+#[test]
+fn the_alarm_for_corrupt_data_ends_when_all_voters_agree() {
+    let disarm = disarm(AlarmKind::Corrupt);
+    assert_eq!(words(&disarm, &disagreeing([7, 7, 7])), "");
+    assert!(words(&disarm, &disagreeing([7, 7, 8])).contains("not known to be gone on member 3"));
+    let silent = disagreeing([7, 7, 7]).silent(2);
+    assert!(words(&disarm, &silent).contains("not known to be gone on member 2"));
 }
