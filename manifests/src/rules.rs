@@ -65,7 +65,7 @@ enum Longest {
 fn size() -> Vec<ValidationRule> {
     vec![rule(
         "self >= 0 && self <= 7",
-        "size is the number of members, 1 to 7. Every member gets every write, so more members make etcd slower and not safer: \
+        "size is the number of members, 1 to 7, or 0 to stop them and keep their volume claims. Every member gets every write, so more members make etcd slower and not safer: \
          3 survives the loss of one, 5 of two. To be rid of a cluster delete it",
     )]
 }

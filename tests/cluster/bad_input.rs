@@ -41,7 +41,11 @@ pub(crate) async fn sizes(scenario: &mut Scenario) -> Result<()> {
     kept.resize(0).await?;
     kept.becomes_blocked(
         "InvalidSpec",
-        &["spec.size 0", "Members that exist are kept"],
+        &[
+            "spec.size 0",
+            "Members that exist are kept",
+            "would be gone",
+        ],
     )
     .await?;
     ensure!(

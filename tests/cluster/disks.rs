@@ -153,7 +153,7 @@ async fn is_replaced(
 }
 
 /// Empties the disks of members and ends their processes, all at the same instant as far as the operator can see.
-async fn wipe(scenario: &Scenario, members: &[&str]) -> Result<()> {
+pub(crate) async fn wipe(scenario: &Scenario, members: &[&str]) -> Result<()> {
     let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
     for member in members {
         // A process that goes on would write into the emptied folder.

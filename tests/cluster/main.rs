@@ -5,14 +5,17 @@
 
 mod bad_input;
 mod birth;
+mod consent;
 mod disks;
 mod harness;
 mod members;
 mod recordings;
 mod restarts;
 mod scale;
+mod standing;
 mod surroundings;
 mod writer;
+mod zero;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -101,6 +104,19 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "scale::a_size_changed_in_mid_flight_is_followed",
             scale::edited_in_mid_flight,
+        ),
+        scenarios.trial(
+            "consent::two_of_three_disks_gone_is_recovered_from_the_survivor_by_consent",
+            consent::two_disks_gone,
+        ),
+        scenarios.trial("consent::a_stale_consent_does_nothing", consent::stale),
+        scenarios.trial(
+            "zero::a_cluster_stopped_and_started_again_is_the_same_with_the_same_data",
+            zero::down_and_up,
+        ),
+        scenarios.trial(
+            "zero::a_size_set_to_0_or_back_in_mid_flight_is_followed",
+            zero::edited_in_mid_flight,
         ),
         scenarios.trial(
             "restarts::an_operator_killed_at_rest_does_nothing_after_its_restart",

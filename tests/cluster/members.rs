@@ -1,15 +1,14 @@
 //! Members that lose their pod, their process, or their breath.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use contract::ConditionStatus;
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
-use tests::scenario::{Children, Cluster, Scenario, spec};
+use tests::scenario::{Cluster, Scenario, spec};
 use tests::testbed::wait;
 
+use crate::standing::Standing;
 use crate::writer::Writer;
 
 /// How long a fault may take to be noticed or to be overcome.
@@ -20,20 +19,12 @@ pub(crate) async fn pod_deleted_on_volume(scenario: &mut Scenario) -> Result<()>
         .create_healthy("steady", spec::on_volumes(3))
         .await?;
     cluster.etcd().await?.put("kept", "yes").await?;
-    let (members, claims) = (cluster.members().await?, claims(&cluster).await?);
+    let standing = Standing::of(&cluster).await?;
     // The leader is the hardest one to lose.
     let victim = cluster.leader().await?;
     cluster.delete_pod(&victim).await?;
     cluster.becomes_healthy(3).await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        self::claims(&cluster).await? == claims,
-        "volume claims were changed"
-    );
+    standing.is_kept_but_for(&cluster, &["Pod "]).await?;
     ensure!(
         cluster.etcd_of(&victim).get_serializable("kept").await? == "yes",
         "its data is gone"
@@ -81,10 +72,7 @@ pub(crate) async fn killed(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("tough", spec::on_volumes(3))
         .await?;
-    let (members, uids) = (
-        cluster.members().await?,
-        Children::of(&cluster).await?.uids(),
-    );
+    let standing = Standing::of(&cluster).await?;
     let victim = cluster.leader().await?;
     scenario
         .testbed()
@@ -99,26 +87,14 @@ pub(crate) async fn killed(scenario: &mut Scenario) -> Result<()> {
     })
     .await?;
     cluster.becomes_healthy(3).await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        Children::of(&cluster).await?.uids() == uids,
-        "objects were replaced"
-    );
-    Ok(())
+    standing.is_kept(&cluster).await
 }
 
 pub(crate) async fn frozen_for_a_while(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("sleepy", spec::on_volumes(3))
         .await?;
-    let (members, uids) = (
-        cluster.members().await?,
-        Children::of(&cluster).await?.uids(),
-    );
+    let standing = Standing::of(&cluster).await?;
     let victim = cluster.leader().await?;
     let writer = Writer::start(vec![cluster.client_address().await?]);
     writer.goes_on(20, PATIENCE).await?;
@@ -146,15 +122,7 @@ pub(crate) async fn frozen_for_a_while(scenario: &mut Scenario) -> Result<()> {
         .await?;
     cluster.becomes_healthy(3).await?;
     writer.finish().await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        Children::of(&cluster).await?.uids() == uids,
-        "objects were replaced"
-    );
+    standing.is_kept(&cluster).await?;
     ensure!(
         restarts(&cluster.pod(&victim).await?) == 0,
         "it was restarted"
@@ -168,7 +136,7 @@ pub(crate) async fn frozen_for_good(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("comatose", spec::on_volumes(3))
         .await?;
-    let (members, claims) = (cluster.members().await?, claims(&cluster).await?);
+    let standing = Standing::of(&cluster).await?;
     let victim = cluster.leader().await?;
     let process = scenario
         .testbed()
@@ -192,16 +160,7 @@ pub(crate) async fn frozen_for_good(scenario: &mut Scenario) -> Result<()> {
     )
     .await?;
     cluster.becomes_healthy(3).await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        self::claims(&cluster).await? == claims,
-        "volume claims were changed"
-    );
-    Ok(())
+    standing.is_kept_but_for(&cluster, &["Pod "]).await
 }
 
 pub(crate) async fn all_deleted(scenario: &mut Scenario) -> Result<()> {
@@ -210,38 +169,16 @@ pub(crate) async fn all_deleted(scenario: &mut Scenario) -> Result<()> {
         .await?;
     let etcd = cluster.etcd().await?;
     etcd.put("kept", "yes").await?;
-    let (id, members, claims) = (
-        etcd.cluster_id().await?,
-        cluster.members().await?,
-        claims(&cluster).await?,
-    );
-    for member in &members {
+    let id = etcd.cluster_id().await?;
+    let standing = Standing::of(&cluster).await?;
+    for member in &standing.members {
         cluster.delete_pod(&member.name).await?;
     }
     cluster.becomes_healthy(3).await?;
     let etcd = cluster.etcd().await?;
     ensure!(etcd.cluster_id().await? == id, "it is another cluster");
     ensure!(etcd.get("kept").await? == "yes", "the data is gone");
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        self::claims(&cluster).await? == claims,
-        "volume claims were changed"
-    );
-    Ok(())
-}
-
-/// The UID of each volume claim.
-async fn claims(cluster: &Cluster) -> Result<BTreeMap<String, Option<String>>> {
-    let children = Children::of(cluster).await?;
-    Ok(children
-        .claims
-        .iter()
-        .map(|claim| (claim.name_any(), claim.uid()))
-        .collect())
+    standing.is_kept_but_for(&cluster, &["Pod "]).await
 }
 
 /// How often the pod's containers were restarted.

@@ -11,6 +11,7 @@ use tests::scenario::{Children, Scenario, definition, spec};
 use tests::testbed::wait;
 use tokio::time::Instant;
 
+use crate::standing::Standing;
 use crate::writer::Writer;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -21,10 +22,7 @@ pub(crate) async fn node_cut_off(scenario: &mut Scenario) -> Result<()> {
     let mut apart = spec::on_volumes(3);
     apart["pod"]["antiAffinity"] = json!(true);
     let cluster = scenario.create_healthy("torn", apart).await?;
-    let (members, uids) = (
-        cluster.members().await?,
-        Children::of(&cluster).await?.uids(),
-    );
+    let standing = Standing::of(&cluster).await?;
     let victim = cluster.leader().await?;
     let node = cluster
         .pod(&victim)
@@ -67,26 +65,14 @@ pub(crate) async fn node_cut_off(scenario: &mut Scenario) -> Result<()> {
 
     cluster.becomes_healthy(3).await?;
     writer.finish().await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        Children::of(&cluster).await?.uids() == uids,
-        "objects were replaced"
-    );
-    Ok(())
+    standing.is_kept(&cluster).await
 }
 
 pub(crate) async fn api_server_down(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("alone", spec::on_volumes(3))
         .await?;
-    let (members, uids) = (
-        cluster.members().await?,
-        Children::of(&cluster).await?.uids(),
-    );
+    let standing = Standing::of(&cluster).await?;
     let writer = Writer::start(vec![cluster.client_address().await?]);
     writer.goes_on(20, PATIENCE).await?;
 
@@ -103,15 +89,7 @@ pub(crate) async fn api_server_down(scenario: &mut Scenario) -> Result<()> {
     served?;
 
     cluster.becomes_healthy(3).await?;
-    ensure!(
-        cluster.members().await? == members,
-        "{members:?} became {:?}",
-        cluster.members().await?
-    );
-    ensure!(
-        Children::of(&cluster).await?.uids() == uids,
-        "objects were replaced"
-    );
+    standing.is_kept(&cluster).await?;
     cluster.resize(4).await?;
     cluster.becomes_healthy(4).await?;
     writer.finish().await.map(drop)

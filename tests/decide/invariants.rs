@@ -31,6 +31,15 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     let Ok(size) = usize::try_from(truth.size) else {
         return false;
     };
+    if size == 0 && is_stopped(truth) {
+        return true;
+    }
+    // Members that have their data in their pods are not stopped, and stay as many as they are.
+    let size = if size == 0 && truth.claims.is_empty() {
+        truth.members.len()
+    } else {
+        size
+    };
     let mut names: Vec<&str> = truth
         .members
         .iter()
@@ -50,6 +59,30 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && has_claims
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+/// Whether nothing runs, and nothing is missing but the pods.
+fn is_stopped(truth: &Truth) -> bool {
+    if truth.cluster.is_none() {
+        return truth.pods.is_empty() && truth.claims.is_empty() && truth.services.is_empty();
+    }
+    let mut names: Vec<&str> = truth
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    names.sort_unstable();
+    // A claim that somebody deletes meanwhile is missed when the members start again.
+    let kept = truth.claims.len() >= majority(names.len());
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
+    truth.pods.is_empty()
+        && kept
+        && are_theirs
+        && truth.members.iter().all(|member| !member.learner)
+        && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
 }
 
 /// Whether so many voters lost their data that no quorum can ever come back.
@@ -125,6 +158,7 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     }
     let listed = |name: &str| before.members.iter().find(|member| member.name == name);
     match deed {
+        Deed::StartedAlone(name) => starts_alone(at, name, before),
         Deed::StartedNew(name) if before.cluster.is_some() => violation(
             "the state `new` is never used after birth",
             at,
@@ -153,6 +187,17 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         }
         Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
         Deed::DeletedPod(name) => {
+            // Who asks for size 0 gets it, as long as the data stays.
+            if before.size == 0 && before.claims.contains(name) {
+                return None;
+            }
+            if before.consent.is_some() && !before.confirmed {
+                return None;
+            }
+            let is_alone = before.members.iter().filter(|one| !one.learner).count() == 1;
+            if before.recovering.as_ref() == Some(name) && is_alone {
+                return None;
+            }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             keeps_quorum(
@@ -195,6 +240,18 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     }
 }
 
+/// Only a person can give up what the others have, and while the others run they could still vote.
+fn starts_alone(at: i64, name: &str, before: &Truth) -> Option<Violation> {
+    let promise = "nobody goes on alone without a consent";
+    if before.consent.as_deref() != Some(name) {
+        return violation(promise, at, format!("{name}, {before:?}"));
+    }
+    if before.confirmed || !before.pods.is_empty() {
+        return violation(promise, at, format!("{name} beside others, {before:?}"));
+    }
+    None
+}
+
 /// The members after a deed; `change` says whether one stays.
 fn after(before: &Truth, mut change: impl FnMut(&mut MemberTruth) -> bool) -> Vec<MemberTruth> {
     let mut members = before.members.clone();
@@ -227,10 +284,17 @@ fn judge_end(history: &History) -> Option<Violation> {
         passes,
         last_words,
     } = &history.end;
+    // Nobody can know what became of disks that nobody uses.
+    if is_hopeless(truth) && truth.size == 0 && truth.pods.is_empty() {
+        return None;
+    }
     if is_hopeless(truth) {
-        let said = reasons
-            .iter()
-            .any(|reason| matches!(reason, Reason::QuorumLost | Reason::DataLost));
+        let said = reasons.iter().any(|reason| {
+            matches!(
+                reason,
+                Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
+            )
+        });
         return if said {
             busy_while_hopeless(history)
         } else {
@@ -265,6 +329,8 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             lost: _,
             late: false,
         } if is_hopeless(before) && !before.confirmed => match deed {
+            Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
+            Deed::DeletedPod(_) if before.consent.is_some() => None,
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)
@@ -275,6 +341,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 format!("{deed:?}, {before:?}"),
             ),
             Deed::StartedNew(_)
+            | Deed::StartedAlone(_)
             | Deed::Moved(_)
             | Deed::Compacted(_)
             | Deed::Defragmented(_)

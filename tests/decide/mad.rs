@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(10) {
+    let effect = match whim.pick(12) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -48,23 +48,37 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             Effect::MoveLeader { to: member.id }
         }
         3 => add(snapshot, whim),
-        7 => Effect::Compact { revision: 2_000 },
-        8 => {
-            pre.touches = Some(member.id);
-            Effect::Defragment { member: member.id }
-        }
-        9 => Effect::Disarm {
-            kind: contract::AlarmKind::Nospace,
-            member: Some(member.id),
-        },
         4 => {
             pre.touches = Some(member.id);
             delete(snapshot, ObjectKind::Pod, name, &mut pre)?
         }
         5 => {
+            pre.scaled_to_zero = true;
+            pre.claim_uid = snapshot
+                .objects
+                .volumes
+                .seen()
+                .and_then(|volumes| volumes.iter().find(|volume| volume.name == name))
+                .map(|volume| volume.uid.clone());
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        6 => {
+            pre.recovery = true;
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        7 => {
             pre.departed = Some(name.to_owned());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
         }
+        8 => Effect::Compact { revision: 2_000 },
+        9 => {
+            pre.touches = Some(member.id);
+            Effect::Defragment { member: member.id }
+        }
+        10 => Effect::Disarm {
+            kind: contract::AlarmKind::Nospace,
+            member: Some(member.id),
+        },
         _ => {
             pre.birth_token = Some(whim.0.to_string());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use simulator::{History, Plan, simulate};
+use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod invariants;
 mod mad;
 
@@ -169,6 +169,33 @@ fn a_mad_module_loses_nothing() {
         let facts = simulate(&plan, &mut mad::decide, &is_goal, &is_hopeless, false).facts;
         let violation = facts.iter().find_map(unsafe_deed);
         assert_eq!(violation, None, "seed {seed}");
+    }
+}
+
+/// Else the promises about people who stop a cluster, or consent to a loss, would hold of nothing.
+#[test]
+fn histories_go_to_size_0_and_back_and_out_of_lost_quorums() {
+    let (mut slept, mut woke, mut recovered) = (0, 0, 0);
+    for seed in 1..=600 {
+        let History { facts, end, .. } = history(&Plan::of_seed(seed), false);
+        let deeds = || facts.iter().filter_map(deed);
+        let stopped = deeds().any(|(deed, before)| {
+            matches!(deed, Deed::DeletedPod(_)) && before.size == 0 && before.claims.len() > 1
+        });
+        let is_up = end.rested && end.truth.confirmed;
+        slept += u32::from(stopped && end.truth.size == 0);
+        woke += u32::from(stopped && is_up);
+        recovered +=
+            u32::from(is_up && deeds().any(|(deed, _)| matches!(deed, Deed::StartedAlone(_))));
+    }
+    eprintln!("of 600 histories {slept} ended asleep, {woke} woke up, {recovered} were recovered");
+    assert!(slept > 5 && woke > 5 && recovered > 2);
+}
+
+fn deed(fact: &Fact) -> Option<(&Deed, &Truth)> {
+    match fact {
+        Fact::Deed { deed, before, .. } => Some((deed, before)),
+        Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
     }
 }
 

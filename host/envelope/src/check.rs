@@ -8,17 +8,22 @@ mod alarm;
 mod disk;
 mod membership;
 mod precondition;
+mod recovery;
+mod zero;
 
 use contract::{Action, Child, Effect, ObjectKind};
 
 use crate::arguments::InitialCluster;
 use crate::fresh::{Fresh, reads};
+use crate::pod::is_alone;
 use crate::{Reads, Refusal};
 pub use alarm::AlarmRefusal;
 use alarm::{check_compaction, check_defragmentation, check_disarm};
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
+use recovery::{check_alone, check_recovery};
+use zero::check_sleep;
 
 /// Says whether the action may be carried out now.
 ///
@@ -45,15 +50,24 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
     check_birth(pre, resource)?;
     check_etcd(action, resource, &fresh.etcd)?;
     match effect {
-        Effect::UpdateStatus { .. } | Effect::Event { .. } => Ok(()),
+        Effect::UpdateStatus { status } => {
+            check_sleep(status, resource, &fresh.etcd)?;
+            check_recovery(status, resource, &fresh.etcd)
+        }
+        Effect::Event { .. } => Ok(()),
         Effect::Apply { object } => match &**object {
-            Child::Pod(pod) => check_start(
-                InitialCluster::of_pod(pod),
-                object.name(),
-                pre,
-                resource,
-                &fresh.etcd,
-            ),
+            Child::Pod(pod) => {
+                if is_alone(pod) {
+                    check_alone(object.name(), pre, resource, &fresh.etcd)?;
+                }
+                check_start(
+                    InitialCluster::of_pod(pod),
+                    object.name(),
+                    pre,
+                    resource,
+                    &fresh.etcd,
+                )
+            }
             Child::PersistentVolumeClaim(_) | Child::Service(_) | Child::PodDisruptionBudget(_) => {
                 Ok(())
             }

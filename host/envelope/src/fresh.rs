@@ -4,7 +4,7 @@
 
 use contract::{
     Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Preconditions,
-    Resource,
+    QuorumRecovery, Recovery, Resource,
 };
 use serde::Deserialize;
 
@@ -42,6 +42,14 @@ pub struct ResourceHead {
     pub cluster_id: Observed<ClusterId>,
     /// Bytes a member's data file may reach, as `spec.pod.etcdEnv` sets it or as etcd does; below zero there is no bound.
     pub quota: i64,
+    /// `spec.size` is there and is 0.
+    pub zero: bool,
+    /// `status.asleepSince` is set.
+    pub asleep: bool,
+    /// `spec.quorumRecovery`, if it can be read.
+    pub consent: Option<QuorumRecovery>,
+    /// `status.recovery`, if it can be read.
+    pub recovery: Option<Recovery>,
 }
 
 /// `DefaultQuotaBytes` of etcd's server.
@@ -67,6 +75,23 @@ impl ResourceHead {
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
             quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
+            zero: resource
+                .spec
+                .get("size")
+                .and_then(serde_json::Value::as_i64)
+                == Some(0),
+            asleep: resource
+                .status
+                .get("asleepSince")
+                .is_some_and(serde_json::Value::is_string),
+            consent: resource
+                .spec
+                .get("quorumRecovery")
+                .and_then(|value| QuorumRecovery::deserialize(value).ok()),
+            recovery: resource
+                .status
+                .get("recovery")
+                .and_then(|value| Recovery::deserialize(value).ok()),
         }
     }
 }
@@ -121,7 +146,11 @@ pub struct Reads {
 pub fn reads(action: &Action) -> Reads {
     let Action { effect, pre } = action;
     let etcd = asks_etcd(pre)
+        || pre.recovery
         || match effect {
+            Effect::UpdateStatus { status } => {
+                status.recovery.as_ref().is_some_and(Recovery::is_under_way)
+            }
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
@@ -138,7 +167,7 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::UpdateStatus { .. } | Effect::Event { .. } | Effect::Delete { .. } => false,
+            Effect::Event { .. } | Effect::Delete { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -147,6 +176,11 @@ pub fn reads(action: &Action) -> Reads {
                 None
             }
         },
+        Effect::Delete {
+            kind: ObjectKind::Pod,
+            name,
+            grace_seconds: _,
+        } if pre.scaled_to_zero || (pre.recovery && pre.claim_uid.is_some()) => Some(name.clone()),
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
@@ -180,6 +214,8 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         touches,
         healthy_voters,
         departed,
+        scaled_to_zero: _,
+        recovery: _,
     } = pre;
     cluster_id.is_some()
         || members.is_some()

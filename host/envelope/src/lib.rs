@@ -15,13 +15,15 @@
 //! | effect | preconditions |
 //! |---|---|
 //! | UpdateStatus | `resourceVersion` |
+//! | … that sets `asleepSince` for the first time | `clusterId`, `members`, `healthyVoters` |
 //! | Apply | `object` |
 //! | … a pod that starts as `new` | `birthToken` |
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
+//! | … a pod that starts as the only member | `recovery`, `claimUid` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
-//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; nothing, which is good only for a pod that has ended and keeps its disk |
+//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; nothing, which is good only for a pod that has ended and keeps its disk |
 //! | Delete another child | `object` (present) |
 //! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
 //! | RemoveMember | `clusterId`, `members`, `healthyVoters` |

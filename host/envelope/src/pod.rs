@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, PodSpec, Probe};
 use crate::child::{field, only};
 use crate::{Refusal, ResourceHead};
 use security::{judge_container_security, judge_pod_security};
-pub(crate) use start::judge_pod_annotations;
+pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
 use volume::judge_volume;
 

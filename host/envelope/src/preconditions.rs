@@ -7,6 +7,7 @@ use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, Preconditi
 use crate::Refusal;
 use crate::arguments::InitialCluster;
 use crate::fresh::claim_of;
+use crate::pod::is_alone;
 
 /// Adds a refusal for each precondition that `action` lacks. `before` are the actions of the decision before it.
 pub(crate) fn require(action: &Action, before: &[Action], refusals: &mut Vec<Refusal>) {
@@ -48,6 +49,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
                     .as_ref()
                     .is_none_or(|claim| makes_claim(before, claim));
                 need(is_fresh || pre.claim_uid.is_some(), "claimUid");
+                need(!is_alone(pod) || pre.recovery, "recovery");
             }
         }
         Effect::AnnotatePod { name, annotations } => {
@@ -61,6 +63,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             ..
         } => {
             need(present, "object");
+            need(!pre.scaled_to_zero || pre.claim_uid.is_some(), "claimUid");
             if !is_departed && !is_birth && pre.touches.is_some() {
                 need(pre.cluster_id.is_some(), "clusterId");
                 need(pre.members.is_some(), "members");

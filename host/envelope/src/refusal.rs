@@ -386,6 +386,9 @@ pub enum Refusal {
         /// Its name.
         member: String,
     },
+    /// Only a person may ask for it, in the spec; the words say what is missing.
+    #[error("{0}")]
+    Unasked(String),
     /// The pod runs, or its data would go with it.
     #[error(
         "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"

@@ -74,6 +74,12 @@ impl Etcd {
         flags: &Flags<'_>,
         peers: &[Peer],
     ) -> Start {
+        if flags.alone
+            && let Some(data) = self.disks.get_mut(&disk).and_then(Option::as_mut)
+        {
+            data.force();
+            return Start::Runs;
+        }
         if let Some(data) = self.data(disk) {
             let (cluster, me) = (data.cluster, data.me);
             let current = self.confirmed(cluster, peers);
@@ -308,6 +314,8 @@ pub(crate) struct Flags<'a> {
     pub(crate) state: &'a str,
     pub(crate) initial_cluster: &'a str,
     pub(crate) token: &'a str,
+    /// `--force-new-cluster`.
+    pub(crate) alone: bool,
 }
 
 fn hash(value: &impl Hash) -> u64 {

@@ -216,7 +216,12 @@ impl World {
         let annotations = object.metadata().annotations.as_ref();
         let state =
             annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+        let flag = annotations
+            .and_then(|annotations| annotations.get(names::FORCE_NEW_CLUSTER_ANNOTATION));
         Ok(match state.map(String::as_str) {
+            _ if flag.is_some_and(|flag| !flag.is_empty()) => {
+                Deed::StartedAlone(object.name().to_owned())
+            }
             Some("new") => Deed::StartedNew(object.name().to_owned()),
             Some(_) | None => Deed::Wrote("Apply"),
         })

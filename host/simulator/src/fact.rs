@@ -52,6 +52,8 @@ pub enum Fact {
 pub enum Deed {
     /// A pod was made that starts as `new` on an empty disk.
     StartedNew(String),
+    /// A pod was made that starts as the only member of its cluster.
+    StartedAlone(String),
     /// `MemberAdd`.
     Added(String),
     /// `MemberPromote`.
@@ -81,6 +83,10 @@ pub struct Truth {
     pub size: i64,
     /// `spec.paused`.
     pub paused: bool,
+    /// The member that `spec.quorumRecovery` names, if it names this cluster.
+    pub consent: Option<String>,
+    /// The member that `status.recovery` says is made the only one, at this moment.
+    pub recovering: Option<String>,
     /// `status.clusterId`.
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.

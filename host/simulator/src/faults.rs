@@ -46,6 +46,16 @@ impl World {
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
             Fault::FillWithHistory => self.fill(Filling::History),
             Fault::FillWithKeys => self.fill(Filling::Keys),
+            Fault::Consent => {
+                if let Some(consent) = self.offered() {
+                    self.edit(|spec| spec["quorumRecovery"] = consent);
+                }
+            }
+            Fault::RashConsent(which) => self.consent_rashly(which),
+            Fault::Withdraw => self.edit(|spec| {
+                spec.as_object_mut()
+                    .map(|spec| spec.remove("quorumRecovery"));
+            }),
         }
         self.settle();
     }
@@ -70,7 +80,10 @@ impl World {
             | Fault::Restart
             | Fault::Echo
             | Fault::FillWithHistory
-            | Fault::Resize(_) => {}
+            | Fault::Resize(_)
+            | Fault::Consent
+            | Fault::RashConsent(_)
+            | Fault::Withdraw => {}
         }
         self.changed = true;
         self.settle();
@@ -94,6 +107,39 @@ impl World {
         let peers = self.peers();
         if self.etcd.propose(cluster, &peers, Op::DeleteKeys).is_err() {
             self.timers.set(self.now + 5_000, Timer::Heal(index));
+        }
+    }
+
+    /// The consent that a condition asks for, as a person copies it.
+    fn offered(&self) -> Option<serde_json::Value> {
+        let conditions = self.kube.resource.status.get("conditions")?.as_array()?;
+        let mut messages = conditions
+            .iter()
+            .filter(|condition| condition.get("type").is_some_and(|kind| kind == "Blocked"))
+            .filter_map(|condition| condition.get("message")?.as_str());
+        let patch = messages.find_map(|message| message.split('\'').nth(1))?;
+        let patch: serde_json::Value = serde_json::from_str(patch).ok()?;
+        patch.pointer("/spec/quorumRecovery").cloned()
+    }
+
+    fn consent_rashly(&mut self, which: u32) {
+        let status = &self.kube.resource.status;
+        let records = status
+            .get("memberRecords")
+            .and_then(serde_json::Value::as_array);
+        let index = usize::try_from(which).unwrap_or_default();
+        let survivor = records
+            .and_then(|records| records.get(index.checked_rem(records.len())?))
+            .and_then(|record| record.get("name"))
+            .cloned();
+        let id = status
+            .get("clusterId")
+            .cloned()
+            .filter(|_| which.is_multiple_of(2));
+        if let Some(survivor) = survivor {
+            let id = id.unwrap_or_else(|| "c0ffee".into());
+            let consent = serde_json::json!({"clusterID": id, "survivor": survivor});
+            self.edit(|spec| spec["quorumRecovery"] = consent);
         }
     }
 

@@ -72,6 +72,12 @@ pub enum Fault {
     FillWithHistory,
     /// Clients fill the quota with keys, and delete them after a while.
     FillWithKeys,
+    /// Somebody reads whom the condition names as survivor, if it names one, and consents.
+    Consent,
+    /// Somebody consents without having read: this member, with the id of this cluster or, for odd numbers, another one.
+    RashConsent(u32),
+    /// Somebody removes the consent.
+    Withdraw,
 }
 
 /// What goes wrong with one action of the operator.
@@ -91,6 +97,12 @@ pub enum Mishap {
 
 /// Faults begin within this time.
 const FAULTS_UNTIL: i64 = 90_000;
+/// Makes a second stream of a seed.
+const NAPS: u64 = 0x7a9;
+/// And a third one.
+const CONSENTS: u64 = 0xc0_45e7;
+/// The same for clients that fill the quota.
+const FILLS: u64 = 0xf111;
 
 impl Plan {
     /// The plan of a seed.
@@ -104,8 +116,9 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
-        // Drawn last, so that the seeds of before keep their faults.
-        faults.extend((rng.u8(0..6) == 0).then(|| filled(&mut rng)));
+        faults.extend(naps(seed));
+        faults.extend(consents(seed));
+        faults.extend(fills(seed));
         Self {
             seed,
             size,
@@ -192,7 +205,10 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Restart
         | Fault::Echo
         | Fault::FillWithHistory
-        | Fault::Resize(_) => 0,
+        | Fault::Resize(_)
+        | Fault::Consent
+        | Fault::RashConsent(_)
+        | Fault::Withdraw => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -203,7 +219,12 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
     Planned { at, lasts, fault }
 }
 
-fn filled(rng: &mut fastrand::Rng) -> Planned {
+/// In some histories clients fill the quota.
+fn fills(seed: u64) -> Option<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ FILLS);
+    if rng.u8(0..6) > 0 {
+        return None;
+    }
     let at = rng.i64(10_000..FAULTS_UNTIL);
     let (fault, lasts) = if rng.bool() {
         (Fault::FillWithHistory, 0)
@@ -211,7 +232,50 @@ fn filled(rng: &mut fastrand::Rng) -> Planned {
         let lasts = [2_000, 20_000, 200_000, 900_000][rng.usize(0..4)];
         (Fault::FillWithKeys, lasts)
     };
-    Planned { at, lasts, fault }
+    Some(Planned { at, lasts, fault })
+}
+
+/// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so
+/// that all else of a seed stays as it was.
+fn naps(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ NAPS);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    let mut at = rng.i64(0..FAULTS_UNTIL);
+    let mut sizes = vec![0];
+    for _ in 0..rng.u8(0..4) {
+        sizes.push(i64::from(rng.u8(0..6)));
+    }
+    sizes
+        .into_iter()
+        .map(|size| {
+            let planned = Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Resize(size),
+            };
+            at += [300, 3_000, 30_000, 500_000][rng.usize(0..4)];
+            planned
+        })
+        .collect()
+}
+
+/// In some histories people read the conditions and consent to go on from one member, or do so without reading.
+fn consents(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ CONSENTS);
+    let count = [0, 0, 1, 2, 4][rng.usize(0..5)];
+    (0..count)
+        .map(|_| Planned {
+            at: rng.i64(0..1_000_000),
+            lasts: 0,
+            fault: match rng.u8(0..8) {
+                0..=4 => Fault::Consent,
+                5..=6 => Fault::RashConsent(rng.u32(0..8)),
+                _ => Fault::Withdraw,
+            },
+        })
+        .collect()
 }
 
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {
@@ -279,6 +343,11 @@ impl fmt::Display for Fault {
             Self::Pause => write!(f, "somebody pauses the cluster"),
             Self::FillWithHistory => write!(f, "clients fill the quota with history"),
             Self::FillWithKeys => write!(f, "clients fill the quota with keys"),
+            Self::Consent => write!(f, "somebody consents as the condition says"),
+            Self::RashConsent(which) => {
+                write!(f, "somebody consents to member {which} without reading")
+            }
+            Self::Withdraw => write!(f, "somebody removes the consent"),
         }
     }
 }

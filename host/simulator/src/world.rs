@@ -201,6 +201,8 @@ impl World {
                 .get("paused")
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
+            consent: self.consent(),
+            recovering: self.recovering(),
             cluster,
             confirmed: confirmed.is_some(),
             alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),
@@ -250,6 +252,22 @@ impl World {
     fn is_full(&self, id: MemberId) -> bool {
         let mut disks = self.etcd.disks.values().flatten();
         disks.any(|data| data.me == id && data.file() * 10 >= QUOTA * 9)
+    }
+
+    /// Whom `spec.quorumRecovery` names, if it names this cluster.
+    pub(crate) fn consent(&self) -> Option<String> {
+        let consent = self.kube.resource.spec.get("quorumRecovery")?;
+        let id = consent.get("clusterID")?.as_str()?;
+        let named = self.recorded().is_some_and(|own| own.to_string() == id);
+        let survivor = consent.get("survivor")?.as_str()?;
+        named.then(|| survivor.to_owned())
+    }
+
+    /// Whom `status.recovery` names while it is under way.
+    fn recovering(&self) -> Option<String> {
+        let recovery = self.kube.resource.status.get("recovery")?;
+        let recovery = serde_json::from_value::<contract::Recovery>(recovery.clone()).ok()?;
+        recovery.is_under_way().then_some(recovery.survivor)
     }
 
     /// Whether the member's data is on a disk that its pod can have.

@@ -299,6 +299,13 @@ pub struct Preconditions {
     /// The member of this name must not be in the list: for the pod and the disk of one that left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departed: Option<String>,
+    /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scaled_to_zero: bool,
+    /// `status.recovery` must be under way, `spec.quorumRecovery` agree with it and no quorum answer: for the pods that a
+    /// recovery stops, and for the survivor's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovery: bool,
 }
 
 /// A child's state a decision relied on.

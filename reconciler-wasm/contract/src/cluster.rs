@@ -25,7 +25,8 @@ pub const PLURAL: &str = "etcdclusters";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClusterSpec {
-    /// Number of members, 1 to 7. Odd numbers are best: an even one tolerates no more failures than one less.
+    /// Number of members, 1 to 7; or 0, which stops all members and keeps their volume claims until the size is set again.
+    /// Odd numbers are best: an even one tolerates no more failures than one less.
     #[serde(default)]
     pub size: i64,
     /// Image repository; the image is `<repository>:v<version>`. Default: quay.io/coreos/etcd.
@@ -37,12 +38,29 @@ pub struct EtcdClusterSpec {
     /// While true the operator keeps the status up to date and leaves all else alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+    /// Consent to go on from one member when the quorum is lost for good. Writes that this member does not have are lost.
+    /// Set it to what the condition Blocked names, and to nothing else; remove it afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum_recovery: Option<QuorumRecovery>,
     /// How the members' pods look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodPolicy>,
     /// Certificates for peers and clients.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
+}
+
+/// Consent to go on from one member when the quorum is lost for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct QuorumRecovery {
+    /// The id of the cluster that lost its quorum, as the condition spells it (`status.clusterId`).
+    #[serde(default, rename = "clusterID")]
+    pub cluster_id: String,
+    /// The name of the member whose data the cluster goes on from.
+    #[serde(default)]
+    pub survivor: String,
 }
 
 /// How the members' pods look.

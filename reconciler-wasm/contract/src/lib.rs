@@ -18,7 +18,8 @@ mod status;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
-    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, StaticTls, TlsPolicy, VERSION,
+    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery, StaticTls,
+    TlsPolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
@@ -32,7 +33,7 @@ pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
     Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
-    MemberRole, Phase, SpaceCure,
+    MemberRole, Phase, Recovery, RecoveryStage, SpaceCure,
 };
 
 /// The schema number of [`Snapshot`] and [`Decision`]. It grows with breaking changes only; additions keep it.

@@ -20,6 +20,8 @@ pub const VERSION_ANNOTATION: &str = "etcd.version";
 pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
 /// Annotation of a pod: `--initial-cluster-state` of its next start.
 pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
+pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
 /// Name of the container that runs etcd.
 pub const ETCD_CONTAINER: &str = "etcd";
 /// Name of the data volume of a pod.

@@ -97,6 +97,10 @@ reasons! {
     ScalingUp,
     /// The member list shrinks by one member at a time.
     ScalingDown,
+    /// `spec.size` is 0: all members are stopped and their volume claims stay.
+    ScaledToZero,
+    /// The size is no longer 0: the members are being started again, each on its own volume claim.
+    WakingUp,
     /// A new member receives the log before it gets a vote.
     LearnerCatchingUp,
     /// A learner that did not catch up in time is taken out again.
@@ -131,6 +135,10 @@ reasons! {
     NoSpace,
     /// etcd found that members disagree on their data and serves nobody until that is settled.
     DataCorrupt,
+    /// The quorum is lost, a person consented, and the cluster goes on from the one member they named.
+    RecoveringQuorum,
+    /// `spec.quorumRecovery` is set and does nothing: it is wrong, not needed, or used up.
+    ConsentNotUsed,
     /// Some members could not be asked, so nothing that could cost a vote is done.
     MembersUnknown,
     /// The members answer with another cluster's id than the recorded one.

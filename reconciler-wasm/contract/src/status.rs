@@ -56,6 +56,12 @@ pub struct EtcdClusterStatus {
     /// The plan of the first members, until the cluster id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub birth: Option<Birth>,
+    /// Since when the members have been stopped because `spec.size` is 0. Cleared when a quorum of them answers again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asleep_since: Option<String>,
+    /// The consent in `spec.quorumRecovery` and what became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// What is remembered of each member, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub member_records: Vec<MemberRecord>,
@@ -156,6 +162,52 @@ pub struct Birth {
     pub started_at: String,
     /// 1 for the first attempt.
     pub attempt: i64,
+}
+
+/// A recovery of the quorum that a person consented to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Recovery {
+    /// The consent: the cluster, as the spec spells it.
+    #[serde(rename = "clusterID")]
+    pub cluster_id: String,
+    /// The consent: the member whose data the cluster goes on from.
+    pub survivor: String,
+    /// How far it is.
+    pub stage: RecoveryStage,
+    /// When it began, or when the consent was found not to be needed.
+    pub started_at: String,
+    /// The other members of that time. Their volume claims stay until the cluster has its size again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<String>,
+}
+
+impl Recovery {
+    /// Whether it is under way.
+    #[must_use]
+    pub const fn is_under_way(&self) -> bool {
+        match self.stage {
+            RecoveryStage::Stopping | RecoveryStage::Forcing | RecoveryStage::Renewing => true,
+            RecoveryStage::Done | RecoveryStage::Void => false,
+        }
+    }
+}
+
+/// How far a recovery of the quorum is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RecoveryStage {
+    /// All members are being stopped.
+    Stopping,
+    /// The survivor is started as the only member.
+    Forcing,
+    /// The survivor answered as the only member. Its pod is made once more, so that nothing of the flag is left.
+    Renewing,
+    /// The survivor was the only member and answered. The consent is used up.
+    Done,
+    /// The quorum was not lost when the consent was found. It counts for no later loss.
+    Void,
 }
 
 /// What is remembered of one member.

@@ -51,7 +51,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     if snapshot.resource.deleted.is_some() {
         return decide(step::delete());
     }
-    let cluster = match validate::validate(&snapshot.resource) {
+    let mut cluster = match validate::validate(&snapshot.resource) {
         Ok(cluster) => cluster,
         Err(invalid) => {
             let status = status::refused(snapshot, &memory, &invalid);
@@ -64,6 +64,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
         }
     };
     let situation = assess::assess(&cluster, snapshot, &memory);
+    step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
     status::write_if_changed(snapshot, &memory, status, &mut step);
@@ -76,6 +77,8 @@ fn decide(step: Step) -> Decision {
         requeue,
         findings,
         birth: _,
+        sleep: _,
+        recovery: _,
         recreated: _,
         space_cure: _,
         cluster_id: _,

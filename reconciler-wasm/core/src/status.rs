@@ -12,8 +12,10 @@ use contract::{
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
-use crate::pre;
-use crate::step::{self, Step};
+use crate::clock;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::step::{self, Change, Sleep, Step};
 use crate::stored;
 use crate::validate::Cluster;
 
@@ -103,6 +105,16 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        asleep_since: match step.sleep {
+            Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
+            Some(Sleep::Ends) => None,
+            None => memory.asleep_since.clone(),
+        },
+        recovery: match &step.recovery {
+            Some(Change::Set(recovery)) => Some(recovery.clone()),
+            Some(Change::Forget) => None,
+            None => memory.recovery.clone(),
+        },
         member_records: memory.member_records.clone(),
         space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
@@ -111,7 +123,15 @@ pub(crate) fn render(
         status.member_records = records::records(situation, living, step);
         count(&mut status, living);
     }
-    conditions::render(&mut status.conditions, cluster, situation, living, step);
+    let asleep = status.asleep_since.is_some();
+    conditions::render(
+        &mut status.conditions,
+        cluster,
+        situation,
+        living,
+        step,
+        asleep,
+    );
     status
 }
 
@@ -174,6 +194,7 @@ pub(crate) fn write_if_changed(
     let resource = &snapshot.resource;
     let mut first = Vec::new();
     let events = transitions(memory, &status);
+    let falls_asleep = status.asleep_since.is_some() && memory.asleep_since.is_none();
     let mut action = pre::action(
         resource,
         Effect::UpdateStatus {
@@ -181,6 +202,11 @@ pub(crate) fn write_if_changed(
         },
     );
     action.pre.resource_version = Some(resource.resource_version.clone());
+    // What sleeps must be whole at this very moment.
+    if let Some(list) = snapshot.etcd.membership.seen().filter(|_| falls_asleep) {
+        action = action.on_members(list);
+        action.pre.healthy_voters = u32::try_from(quorum(list.voters().count())).ok();
+    }
     first.push(action);
     first.extend(
         events
@@ -213,7 +239,9 @@ fn transitions(
             .find(|old| old.name == record.name);
         let was = old.map(|old| old.health);
         match (was, record.health) {
-            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown) => {
+            (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown)
+                if after.asleep_since.is_none() =>
+            {
                 events.push((
                     EventType::Warning,
                     Reason::MemberUnhealthy.name().to_owned(),

@@ -4,20 +4,26 @@
 //! rendered elsewhere.
 
 mod birth;
+mod consent;
 mod corrupt;
 mod depart;
 mod furnish;
 mod join;
 mod leave;
+mod recover;
 mod repair;
 mod scale;
 mod seal;
 pub(crate) mod space;
+mod zero;
 
 use contract::{
     Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome,
     Reason, SpaceCure,
 };
+
+pub(crate) use recover::Change;
+pub(crate) use zero::{Sleep, refuse_zero};
 
 use crate::assess::{Living, Situation, Stage};
 use crate::quorum;
@@ -40,6 +46,10 @@ pub(crate) struct Step {
     pub(crate) findings: Vec<Finding>,
     /// A new plan of the first members, to be remembered before any of it is done.
     pub(crate) birth: Option<Birth>,
+    /// What becomes of the memory that the members are stopped on purpose; nothing changes when absent.
+    pub(crate) sleep: Option<Sleep>,
+    /// What becomes of the memory of a recovery; nothing changes when absent.
+    pub(crate) recovery: Option<Change>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
     /// What is done about a lack of space, to be remembered before it is done.
@@ -143,20 +153,37 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if recover::attend(cluster, situation, living, step) {
+        return;
+    }
+    if zero::stay_asleep(cluster, situation, cluster_id, living, step) {
+        return;
+    }
     say_what_is_not_applied(cluster, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
+    if zero::fall_asleep(cluster, situation, living, step) {
+        furnish::hold_back_failing(situation, step);
+        return;
+    }
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
-        say_quorum_lost(situation, cluster_id, living, step);
+        if !zero::say_waking(situation, living, step) {
+            say_quorum_lost(situation, cluster_id, living, step);
+            consent::begin(cluster, situation, cluster_id, living, step);
+        }
         return;
     };
+    consent::retire(cluster, situation, living, step);
+    if zero::is_up_again(situation, step) {
+        return;
+    }
     if corrupt::attend(situation, membership, living, step) {
         furnish::hold_back_failing(situation, step);
         return;
     }
-    depart::finish(situation, living, step);
+    depart::finish(cluster, situation, living, step);
     // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
     let _ = space::cure(cluster, situation, membership, living, step)
         || repair::replace(situation, membership, living, step)
@@ -217,20 +244,24 @@ fn say_quorum_lost(
             (
                 FindingKind::Blocked,
                 Reason::DataLost,
-                "No disk is left. Restore the cluster from a backup.",
+                "No disk is left. Restore the cluster from a backup.".to_owned(),
             )
-        } else if repair::can_return(living) {
-            (
-                FindingKind::Waiting,
-                Reason::QuorumLost,
-                "Waiting for them to come back. Nothing is removed or deleted meanwhile.",
-            )
-        } else {
+        } else if let Some(offer) = consent::offer(situation, living) {
             (
                 FindingKind::Blocked,
                 Reason::QuorumLost,
-                "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, and \
-                 can be read with --consistency=s. Bring a lost disk back, or restore from a backup.",
+                format!(
+                    "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, \
+                     and can be read with --consistency=s. Bring a lost disk or a node back, or restore from a \
+                     backup. {offer}"
+                ),
+            )
+        } else {
+            (
+                FindingKind::Waiting,
+                Reason::QuorumLost,
+                "Waiting for them to come back. Nothing is removed or deleted meanwhile."
+                    .to_owned(),
             )
         };
         step.find(

@@ -2,7 +2,9 @@
 //!
 //! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
 
-use contract::{EtcdClusterSpec, Finding, FindingKind, PodPolicy, Reason, Resource, names};
+use contract::{
+    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QuorumRecovery, Reason, Resource, names,
+};
 use semver::Version;
 
 use crate::stored;
@@ -38,11 +40,12 @@ const RESERVED_ENV: &[&str] = &[
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// Wanted members; none when the asked number cannot be followed: the cluster keeps the members it has.
+    /// Wanted members, with 0 for none that runs; none when the asked number cannot be followed: the cluster keeps the members it has.
     pub(crate) size: Option<usize>,
     pub(crate) version: Version,
     pub(crate) image: String,
     pub(crate) paused: bool,
+    pub(crate) consent: Option<QuorumRecovery>,
     pub(crate) pod: PodPolicy,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
@@ -102,7 +105,11 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let mut findings = Vec::new();
     let version = check_version(spec.version.as_deref(), &mut findings)?;
     let repository = check_repository(spec.repository.as_deref())?;
-    let size = check_size(spec.size, &mut findings);
+    let is_set = resource
+        .spec
+        .get("size")
+        .is_some_and(|size| !size.is_null());
+    let size = check_size(is_set, spec.size, &mut findings);
     let pod = check_pod(spec.pod.unwrap_or_default(), &mut findings)?;
     Ok(Cluster {
         name: resource.name.clone(),
@@ -111,6 +118,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         image: format!("{repository}:v{version}"),
         version,
         paused: spec.paused.unwrap_or_default(),
+        consent: spec.quorum_recovery,
         pod,
         findings,
     })
@@ -221,8 +229,10 @@ fn check_repository(asked: Option<&str>) -> Result<&str, Finding> {
     Ok(repository)
 }
 
-fn check_size(asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
-    match asked {
+fn check_size(is_set: bool, asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
+    let what = match asked {
+        0 if is_set => return Some(0),
+        0 => "is not set",
         1..=LARGEST => {
             if asked % 2 == 0 {
                 findings.push(note(
@@ -233,27 +243,20 @@ fn check_size(asked: i64, findings: &mut Vec<Finding>) -> Option<usize> {
                     ),
                 ));
             }
-            usize::try_from(asked).ok()
+            return usize::try_from(asked).ok();
         }
-        _ => {
-            let what = if asked == 0 {
-                "is 0: this version of the operator does not scale to zero"
-            } else if asked < 0 {
-                "is negative"
-            } else {
-                "is too large: etcd gets slower, not safer, beyond 7 members"
-            };
-            findings.push(Finding {
-                kind: FindingKind::Invalid,
-                reason: Reason::InvalidSpec,
-                message: format!(
-                    "spec.size {asked} {what}. Members that exist are kept and healed. Set it to 1, 3, 5 or 7."
-                ),
-                member: None,
-            });
-            None
-        }
-    }
+        i64::MIN..0 => "is negative",
+        _ => "is too large: etcd gets slower, not safer, beyond 7 members",
+    };
+    let named = if is_set {
+        format!("spec.size {asked}")
+    } else {
+        "spec.size".to_owned()
+    };
+    findings.push(invalid(format!(
+        "{named} {what}. Members that exist are kept and healed. Set it to 1, 3, 5 or 7."
+    )));
+    None
 }
 
 fn check_pod(mut pod: PodPolicy, findings: &mut Vec<Finding>) -> Result<PodPolicy, Finding> {

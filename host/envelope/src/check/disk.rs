@@ -6,6 +6,8 @@ use contract::{EtcdView, Preconditions};
 
 use super::alarm::check_loss;
 use super::membership::{enough, living};
+use super::recovery::check_recovery_stop;
+use super::zero::check_stop;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
 use crate::{ObjectHead, Refusal, ResourceHead};
@@ -64,6 +66,12 @@ pub(super) fn check_pod_deletion(
     }
     if pre.departed.is_some() {
         return check_loss(None, living(resource, etcd)?, etcd);
+    }
+    if pre.scaled_to_zero {
+        return check_stop(name, resource, object);
+    }
+    if pre.recovery {
+        return check_recovery_stop(name, pre, resource, object, etcd);
     }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {

@@ -108,7 +108,7 @@ pub(super) fn living<'a>(
     Ok(votes)
 }
 
-fn nothing_under_way(found: Option<MemberId>) -> Result<(), Refusal> {
+pub(super) fn nothing_under_way(found: Option<MemberId>) -> Result<(), Refusal> {
     match found {
         Some(member) => Err(Refusal::Outstanding { member }),
         None => Ok(()),

@@ -22,7 +22,11 @@ const FORCE_VARIABLE: &str = "ETCD_FORCE_NEW_CLUSTER";
 /// A pod is made with the annotations of one of the three starts.
 pub(super) fn judge_start(pod: &Pod, name: &str, refusals: &mut Vec<Refusal>) {
     let what = match InitialCluster::of_pod(pod) {
-        InitialCluster::New | InitialCluster::Joining | InitialCluster::Sealed => return,
+        InitialCluster::Sealed => return,
+        InitialCluster::New | InitialCluster::Joining if is_alone(pod) => {
+            "the only member starts from its own disk"
+        }
+        InitialCluster::New | InitialCluster::Joining => return,
         InitialCluster::Untouched => "without annotations etcd would start as `new`",
         InitialCluster::Malformed => "malformed annotations",
     };
@@ -30,6 +34,14 @@ pub(super) fn judge_start(pod: &Pod, name: &str, refusals: &mut Vec<Refusal>) {
         name: name.to_owned(),
         what: what.to_owned(),
     });
+}
+
+/// Whether the pod starts as the only member of its cluster.
+pub(crate) fn is_alone(pod: &Pod) -> bool {
+    let annotations = pod.metadata.annotations.as_ref();
+    annotations
+        .and_then(|annotations| annotations.get(names::FORCE_NEW_CLUSTER_ANNOTATION))
+        .is_some_and(|flag| !flag.is_empty())
 }
 
 /// Annotations a living pod may be given: those of the operator, and never the state `new`.
@@ -47,6 +59,15 @@ pub(crate) fn judge_pod_annotations(
             kind,
             name: name.to_owned(),
             annotation: key.clone(),
+        });
+    }
+    let is_forced = annotations
+        .get(names::FORCE_NEW_CLUSTER_ANNOTATION)
+        .is_some_and(|flag| !flag.is_empty());
+    if is_forced {
+        refusals.push(Refusal::Start {
+            name: name.to_owned(),
+            what: "a living pod is never set to start as the only member".to_owned(),
         });
     }
     let what = match InitialCluster::new(name, annotations) {
@@ -127,7 +148,14 @@ pub(super) fn judge_environment(
         name: pod.to_owned(),
         what,
     };
-    if found.iter().any(|variable| variable.name == FORCE_VARIABLE) {
+    let force = format!(
+        "metadata.annotations['{}']",
+        names::FORCE_NEW_CLUSTER_ANNOTATION
+    );
+    if found
+        .iter()
+        .any(|variable| variable.name == FORCE_VARIABLE && field_path(variable) != Some(&force))
+    {
         refusals.push(start(format!("the variable {FORCE_VARIABLE}")));
     }
     let sources = [

@@ -203,6 +203,21 @@ impl Data {
         self.file = self.file.max(self.in_use());
     }
 
+    /// Goes on as the only member, in a term of its own.
+    pub(super) fn force(&mut self) {
+        let term = self.progress().0 + 1;
+        let me = self.me;
+        let others: Vec<MemberId> = self
+            .rows
+            .iter()
+            .map(|row| row.id)
+            .filter(|id| *id != me)
+            .collect();
+        for id in others {
+            self.push(term, Op::Remove(id));
+        }
+    }
+
     pub(super) fn has_removed(&self, id: MemberId) -> bool {
         self.log.iter().any(|entry| entry.op == Op::Remove(id))
     }

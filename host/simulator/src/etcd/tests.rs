@@ -10,6 +10,7 @@ const LATER: i64 = 60_000;
 
 fn flags<'a>(state: &'a str, initial_cluster: &'a str) -> Flags<'a> {
     Flags {
+        alone: false,
         state,
         initial_cluster,
         token: "t",

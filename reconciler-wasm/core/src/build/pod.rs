@@ -31,6 +31,8 @@ pub(crate) struct Start {
     pub(crate) initial_cluster: String,
     pub(crate) state: &'static str,
     token: Option<String>,
+    /// It starts as the only member, whoever else is in its list.
+    alone: bool,
 }
 
 impl Start {
@@ -45,6 +47,7 @@ impl Start {
             initial_cluster: entries.join(","),
             state: "new",
             token: Some(birth.token.clone()),
+            alone: false,
         }
     }
 
@@ -64,6 +67,7 @@ impl Start {
             initial_cluster: entries.join(","),
             state: "existing",
             token: None,
+            alone: false,
         }
     }
 
@@ -73,6 +77,17 @@ impl Start {
             initial_cluster: entry(member, &cluster.peer_url(member)),
             state: "existing",
             token: None,
+            alone: false,
+        }
+    }
+}
+
+impl Start {
+    /// From its own disk, as the only member of its cluster (`--force-new-cluster`).
+    pub(crate) fn alone(cluster: &Cluster, member: &str) -> Self {
+        Self {
+            alone: true,
+            ..Self::sealed(cluster, member)
         }
     }
 }
@@ -145,10 +160,17 @@ fn build(
             start.state.to_owned(),
         ),
     ]);
+    if start.alone {
+        let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
+        annotations.insert(alone, "true".to_owned());
+    }
     for (key, value) in policy.annotations.iter().flatten() {
-        let ours =
-            key == names::INITIAL_CLUSTER_ANNOTATION || key == names::INITIAL_STATE_ANNOTATION;
-        if !ours {
+        let ours = [
+            names::INITIAL_CLUSTER_ANNOTATION,
+            names::INITIAL_STATE_ANNOTATION,
+            names::FORCE_NEW_CLUSTER_ANNOTATION,
+        ];
+        if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
         }
     }
@@ -195,7 +217,7 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
         image: Some(image.to_owned()),
         command: Some(vec!["/usr/local/bin/etcd".to_owned()]),
         args: Some(args(cluster, member, start)),
-        env: Some(environment(cluster)),
+        env: Some(environment(cluster, start)),
         ports: Some(vec![
             port("server", names::PEER_PORT),
             port("client", names::CLIENT_PORT),
@@ -250,7 +272,7 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
 }
 
 /// The user's settings, and what the container reads from its pod's annotations at each start.
-fn environment(cluster: &Cluster) -> Vec<EnvVar> {
+fn environment(cluster: &Cluster, start: &Start) -> Vec<EnvVar> {
     let from_annotation = |name: &str, annotation: &str| EnvVar {
         name: name.to_owned(),
         value: None,
@@ -271,6 +293,13 @@ fn environment(cluster: &Cluster) -> Vec<EnvVar> {
         "ETCD_INITIAL_CLUSTER_STATE",
         names::INITIAL_STATE_ANNOTATION,
     ));
+    if start.alone {
+        // etcd takes an empty value for none, so that the annotation can be taken back while it runs.
+        environment.push(from_annotation(
+            "ETCD_FORCE_NEW_CLUSTER",
+            names::FORCE_NEW_CLUSTER_ANNOTATION,
+        ));
+    }
     environment
 }
 

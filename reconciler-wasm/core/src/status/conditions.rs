@@ -2,13 +2,15 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
-use contract::{
-    AlarmKind, Condition, ConditionStatus, EventType, Finding, FindingKind, Millis, Reason,
-};
+mod turn;
+
+use contract::{AlarmKind, Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
+
+pub(super) use turn::event;
+use turn::merge;
 
 use super::is_unread;
 use crate::assess::{Health, Living, Situation, Stage};
-use crate::clock;
 use crate::quorum::quorum;
 use crate::step::Step;
 use crate::validate::Cluster;
@@ -17,6 +19,7 @@ const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
+const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 
 /// What an alarm of etcd means for those who use it; the graver one first.
@@ -78,12 +81,14 @@ pub(super) fn render(
     situation: &Situation<'_>,
     living: Option<&Living<'_>>,
     step: &Step,
+    asleep: bool,
 ) {
     let claims = vec![
-        available(situation, living, step),
+        available(situation, living, step, asleep),
         progressing(step),
-        degraded(situation, living),
-        scaling(cluster, situation, living),
+        degraded(situation, living, asleep),
+        scaling(cluster, situation, living, asleep),
+        recovering(step),
         blocked(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
@@ -98,7 +103,16 @@ fn claim(kind: &'static str, status: ConditionStatus, reason: Reason, message: S
     }
 }
 
-fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step) -> Claim {
+fn available(
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &Step,
+    asleep: bool,
+) -> Claim {
+    let at_zero = step
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.reason, Reason::ScaledToZero | Reason::WakingUp));
     let Some(living) = living else {
         return match &situation.stage {
             Stage::Unreadable { kind, why } => claim(
@@ -106,6 +120,12 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
                 ConditionStatus::Unknown,
                 Reason::KubernetesUnreadable,
                 format!("{kind} could not be listed: {why}"),
+            ),
+            Stage::Unborn if let Some(finding) = at_zero => claim(
+                AVAILABLE,
+                ConditionStatus::False,
+                finding.reason,
+                finding.message.clone(),
             ),
             Stage::Unborn | Stage::Unrecorded(_) | Stage::Forming { .. } | Stage::Formed { .. } => {
                 claim(
@@ -135,6 +155,27 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
             format!("{counted}."),
         );
     }
+    let lost = step.findings.iter().find(|finding| {
+        matches!(
+            finding.reason,
+            Reason::QuorumLost
+                | Reason::DataLost
+                | Reason::ClusterIdMismatch
+                | Reason::RecoveringQuorum
+        )
+    });
+    if asleep && lost.is_none() {
+        let (reason, message) = at_zero.map_or_else(
+            || {
+                (
+                    Reason::ScaledToZero,
+                    "The members are stopped on purpose.".to_owned(),
+                )
+            },
+            |finding| (finding.reason, finding.message.clone()),
+        );
+        return claim(AVAILABLE, ConditionStatus::False, reason, message);
+    }
     if matches!(situation.stage, Stage::Forming { .. }) {
         return claim(
             AVAILABLE,
@@ -160,13 +201,7 @@ fn available(situation: &Situation<'_>, living: Option<&Living<'_>>, step: &Step
             ),
         );
     }
-    let why = step.findings.iter().find(|finding| {
-        matches!(
-            finding.reason,
-            Reason::QuorumLost | Reason::DataLost | Reason::ClusterIdMismatch
-        )
-    });
-    let (reason, message) = why.map_or_else(
+    let (reason, message) = lost.map_or_else(
         || {
             (
                 Reason::QuorumLost,
@@ -203,7 +238,7 @@ fn progressing(step: &Step) -> Claim {
     )
 }
 
-fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>, asleep: bool) -> Claim {
     let formed = matches!(situation.stage, Stage::Formed { .. });
     let down: Vec<String> = living
         .into_iter()
@@ -217,6 +252,14 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
             ConditionStatus::Unknown,
             Reason::KubernetesUnreadable,
             format!("{kind} could not be listed: {why}"),
+        );
+    }
+    if asleep {
+        return claim(
+            DEGRADED,
+            ConditionStatus::False,
+            Reason::ScaledToZero,
+            "The members are stopped on purpose.".to_owned(),
         );
     }
     for (alarm, reason, message) in ALARMS {
@@ -240,7 +283,12 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
     )
 }
 
-fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+fn scaling(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    asleep: bool,
+) -> Claim {
     let voters = living.map_or(0, |living| living.voters().count());
     let still = || {
         claim(
@@ -261,6 +309,14 @@ fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<
             "The asked number of members cannot be followed.".to_owned(),
         );
     };
+    if asleep && wanted == 0 {
+        return claim(
+            SCALING,
+            ConditionStatus::False,
+            Reason::ScaledToZero,
+            "The members are stopped, as asked.".to_owned(),
+        );
+    }
     let sizes = format!("{voters} members vote and {wanted} are wanted.");
     match voters.cmp(&wanted) {
         std::cmp::Ordering::Equal => still(),
@@ -269,6 +325,32 @@ fn scaling(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<
             claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
         }
     }
+}
+
+/// A recovery ends when the claims of those who were given up are cleared away.
+fn recovering(step: &Step) -> Claim {
+    let under_way = step
+        .findings
+        .iter()
+        .find(|finding| finding.reason == Reason::RecoveringQuorum);
+    under_way.map_or_else(
+        || {
+            claim(
+                RECOVERING,
+                ConditionStatus::False,
+                Reason::AsSpecified,
+                "No quorum is being recovered.".to_owned(),
+            )
+        },
+        |finding| {
+            claim(
+                RECOVERING,
+                ConditionStatus::True,
+                finding.reason,
+                finding.message.clone(),
+            )
+        },
+    )
 }
 
 fn blocked(step: &Step) -> Claim {
@@ -294,75 +376,4 @@ fn blocked(step: &Step) -> Claim {
             )
         },
     )
-}
-
-/// Keeps the time of the last transition where the status is the same, and conditions of others as they are.
-fn merge(conditions: &mut Vec<Condition>, now: Millis, claims: Vec<Claim>) {
-    for claim in claims {
-        let Claim {
-            kind,
-            status,
-            reason,
-            message,
-        } = claim;
-        let old = conditions.iter().position(|old| old.kind == kind);
-        let same = old.is_some_and(|at| {
-            let old = &conditions[at];
-            old.status == status && old.reason == reason.name() && old.message == message
-        });
-        if same {
-            continue;
-        }
-        let transition = old
-            .map(|at| &conditions[at])
-            .filter(|old| old.status == status)
-            .and_then(|old| old.last_transition_time.clone())
-            .unwrap_or_else(|| clock::spell(now));
-        let next = Condition {
-            kind: kind.to_owned(),
-            status,
-            last_update_time: Some(clock::spell(now)),
-            last_transition_time: Some(transition),
-            reason: reason.name().to_owned(),
-            message,
-        };
-        match old {
-            Some(at) => conditions[at] = next,
-            None => conditions.push(next),
-        }
-    }
-}
-
-/// The event of a condition that turned, if people should hear of it.
-pub(super) fn event(
-    old: Option<&Condition>,
-    new: &Condition,
-) -> Option<(EventType, String, String)> {
-    let turned = old.map(|old| old.status) != Some(new.status)
-        || old.map(|old| &old.reason) != Some(&new.reason);
-    if !turned {
-        return None;
-    }
-    let bad = match (new.kind.as_str(), new.status) {
-        (BLOCKED, ConditionStatus::True) => true,
-        (AVAILABLE, ConditionStatus::False)
-            if old.is_some_and(|old| old.status == ConditionStatus::True) =>
-        {
-            true
-        }
-        (AVAILABLE, ConditionStatus::True)
-            if old.is_some_and(|old| old.status != ConditionStatus::True) =>
-        {
-            false
-        }
-        (_, ConditionStatus::True | ConditionStatus::False | ConditionStatus::Unknown) => {
-            return None;
-        }
-    };
-    let kind = if bad {
-        EventType::Warning
-    } else {
-        EventType::Normal
-    };
-    Some((kind, new.reason.clone(), new.message.clone()))
 }

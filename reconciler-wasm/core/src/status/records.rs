@@ -6,7 +6,7 @@ use contract::{MemberHealth, MemberRecord, MemberRole};
 
 use crate::assess::{Living, Member, Situation};
 use crate::clock;
-use crate::step::Step;
+use crate::step::{Sleep, Step};
 
 /// The records of a pass, sorted by name.
 pub(crate) fn records(
@@ -28,7 +28,12 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
     let old = member.record;
     // Unknown and unhealthy are one state to the clock: a member that flaps between them is down all the time.
     let was_down = old.map(|old| old.health != MemberHealth::Healthy);
-    let since = match (old, was_down == Some(health != MemberHealth::Healthy)) {
+    // Members that were stopped on purpose have their whole patience once the others run again.
+    let restarts = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
+    let since = match (
+        old,
+        !restarts && was_down == Some(health != MemberHealth::Healthy),
+    ) {
         (Some(old), true) => old.since.clone(),
         (Some(_) | None, _) => now.clone(),
     };

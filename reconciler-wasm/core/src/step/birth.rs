@@ -16,7 +16,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, seal};
+use super::{LATER, SOON, Step, furnish, seal, zero};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -33,6 +33,10 @@ const PATIENCE_AFTER_EDIT: Millis = Millis::seconds(15);
 /// Plans the first members and starts them.
 pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     let Some(size) = cluster.size else { return };
+    if size == 0 {
+        zero::say_unborn(step);
+        return;
+    }
     if furnish::is_obstructed(cluster, situation, step) {
         return;
     }
@@ -190,8 +194,10 @@ pub(super) fn attend(
     }
     let age = clock::read(&birth.started_at)
         .map_or(Millis(0), |began| situation.snapshot.now.since(began));
-    let edited = cluster.size.is_some_and(|size| size != birth.members.len())
-        || cluster.image != birth.image;
+    // A cluster is born whole before it is stopped.
+    let asked = cluster.size.filter(|size| *size > 0);
+    let edited =
+        asked.is_some_and(|size| size != birth.members.len()) || cluster.image != birth.image;
     let overdue = age >= PATIENCE && !waits_for_a_node(living);
     if (overdue || (edited && age >= PATIENCE_AFTER_EDIT)) && nobody_leads(situation) {
         start_over(cluster, situation, birth, step);
@@ -213,12 +219,19 @@ pub(super) fn attend(
         .filter(|member| !member.is_healthy())
         .map(|member| format!("{}: {}", member.name, member.complaint()))
         .collect();
+    // The members are those of the list that answers, which may be an earlier attempt's.
+    let answering = living
+        .members
+        .iter()
+        .filter(|member| {
+            member.is_healthy() && birth.members.iter().any(|name| name == member.name)
+        })
+        .count();
     step.find(
         FindingKind::Waiting,
         Reason::Forming,
         format!(
-            "{} of {} members answer, {} are needed to form the cluster. {}",
-            birth.members.len() - waiting.len(),
+            "{answering} of {} members answer, {} are needed to form the cluster. {}",
             birth.members.len(),
             quorum(birth.members.len()),
             waiting.join("; ")
@@ -307,6 +320,7 @@ fn nobody_leads(situation: &Situation<'_>) -> bool {
 
 fn start_over(cluster: &Cluster, situation: &Situation<'_>, birth: &Birth, step: &mut Step) {
     let Some(size) = cluster.size else { return };
+    let size = if size == 0 { birth.members.len() } else { size };
     let taken: BTreeSet<&str> = birth.members.iter().map(String::as_str).collect();
     step.find(
         FindingKind::Doing,

@@ -6,12 +6,18 @@ use std::collections::BTreeSet;
 
 use contract::{Effect, FindingKind, Membership, ObjectKind, Reason};
 
-use super::Step;
+use super::{Step, recover};
 use crate::assess::{Living, Situation, name_of};
 use crate::pre::{self, ActionExt};
+use crate::validate::Cluster;
 
 /// Deletes pods and volume claims of members that are not in the list.
-pub(super) fn finish(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+pub(super) fn finish(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
     let Some(membership) = living.membership else {
         return;
     };
@@ -23,22 +29,33 @@ pub(super) fn finish(situation: &Situation<'_>, living: &Living<'_>, step: &mut 
         .copied()
         .collect();
     for name in names.difference(&listed) {
+        if recover::keeps_claim(cluster, situation, living, name) {
+            clear(situation, membership, living, name, false, step);
+            step.find_of(
+                FindingKind::Note,
+                Reason::RecoveringQuorum,
+                name,
+                format!("The volume claim of {name} is kept until the cluster has its size again."),
+            );
+            continue;
+        }
         step.find_of(
             FindingKind::Waiting,
             Reason::MemberDeparting,
             name,
             format!("{name} is not in etcd's member list; its pod and its volume claim are being deleted."),
         );
-        clear(situation, membership, living, name, step);
+        clear(situation, membership, living, name, true, step);
     }
 }
 
-/// Deletes the pod and the volume claim of `name`, on the condition that it is not in the list any more.
+/// Deletes the pod and, where `and_claim` says so, the volume claim of `name`, on the condition that it is not in the list any more.
 pub(super) fn clear(
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
     name: &str,
+    and_claim: bool,
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
@@ -46,7 +63,7 @@ pub(super) fn clear(
     let volume = living
         .volumes
         .get(name)
-        .filter(|volume| volume.deleted.is_none());
+        .filter(|volume| and_claim && volume.deleted.is_none());
     let objects = pod
         .map(|pod| (ObjectKind::Pod, &pod.uid))
         .into_iter()

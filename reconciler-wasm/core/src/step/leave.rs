@@ -54,7 +54,7 @@ pub(super) fn remove(
     step.actions.push(action);
     step.actions
         .push(pre::event(resource, EventType::Normal, event, note));
-    depart::clear(situation, membership, living, member.name, step);
+    depart::clear(situation, membership, living, member.name, true, step);
     step.look_again(SOON, Reason::MemberDeparting);
 }
 

@@ -24,7 +24,8 @@ pub(super) fn scale(
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
-    let Some(wanted) = cluster.size else {
+    // Without members there is nobody to agree on a smaller list: size 0 is a concern of its own.
+    let Some(wanted) = cluster.size.filter(|size| *size > 0) else {
         return false;
     };
     let voters = living.voters().count();

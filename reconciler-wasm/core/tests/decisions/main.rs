@@ -6,6 +6,7 @@
 )]
 
 mod birth;
+mod consent;
 mod corrupt;
 mod fixture;
 mod repair;
@@ -13,3 +14,4 @@ mod rest;
 mod scale;
 mod space;
 mod spec;
+mod zero;

@@ -1,0 +1,121 @@
+//! Stopping a cluster on a fresh read that agrees, and on each one that does not.
+
+use contract::{Action, ClusterId, Effect, EtcdClusterStatus, ObjectKind, Resource};
+use serde_json::json;
+
+use crate::check::check;
+use crate::fixtures::{CLUSTER_ID, action, fingerprint, fresh_of, present, resource};
+use crate::{Fresh, reads};
+
+fn rule(action: &Action, fresh: &Fresh) -> &'static str {
+    check(action, fresh)
+        .err()
+        .map_or("", |refusal| refusal.rule())
+}
+
+fn at_zero() -> Resource {
+    let mut resource = resource();
+    resource.spec["size"] = json!(0);
+    resource
+}
+
+fn asleep() -> Resource {
+    let mut resource = at_zero();
+    resource.status["asleepSince"] = json!("2026-01-01T00:00:00Z");
+    resource
+}
+
+/// The status that says for the first time that the cluster sleeps.
+fn begin() -> Action {
+    let mut begin = action(Effect::UpdateStatus {
+        status: Box::new(EtcdClusterStatus {
+            cluster_id: Some(CLUSTER_ID),
+            asleep_since: Some("2026-01-01T00:00:00Z".to_owned()),
+            ..EtcdClusterStatus::default()
+        }),
+    });
+    begin.pre.resource_version = Some("7".to_owned());
+    begin.pre.cluster_id = Some(CLUSTER_ID);
+    begin.pre.members = Some(fingerprint());
+    begin.pre.healthy_voters = Some(2);
+    begin
+}
+
+fn stop() -> Action {
+    let mut stop = action(Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: "a-3".to_owned(),
+        grace_seconds: None,
+    });
+    stop.pre.object = present("uid-3");
+    stop.pre.claim_uid = Some("uid-claim".to_owned());
+    stop.pre.scaled_to_zero = true;
+    stop
+}
+
+#[test]
+fn a_whole_cluster_may_begin_to_sleep_when_the_spec_asks_for_it() {
+    assert_eq!(rule(&begin(), &fresh_of(&at_zero())), "");
+    assert_eq!(rule(&begin(), &fresh_of(&resource())), "Unasked");
+}
+
+#[test]
+fn a_cluster_that_is_not_whole_may_not_begin_to_sleep() {
+    let fresh = || fresh_of(&at_zero());
+    assert_eq!(rule(&begin(), &fresh().silent(3)), "");
+    assert_eq!(
+        rule(&begin(), &fresh().silent(2).silent(3)),
+        "TooFewHealthy"
+    );
+    let mut growing = begin();
+    growing.pre.members = None;
+    assert_eq!(rule(&growing, &fresh().with_learner()), "Outstanding");
+    let mut other = fresh();
+    other.membership().cluster_id = ClusterId(0xff);
+    assert_eq!(rule(&begin(), &other), "OtherCluster");
+}
+
+/// Else a status that is written while the members sleep would need a quorum.
+#[test]
+fn a_cluster_that_sleeps_may_go_on_sleeping_without_a_quorum() {
+    let mut later = begin();
+    later.pre.cluster_id = None;
+    later.pre.members = None;
+    later.pre.healthy_voters = None;
+    let fresh = fresh_of(&asleep()).silent(1).silent(2).silent(3);
+    assert_eq!(rule(&later, &fresh), "");
+}
+
+#[test]
+fn every_pod_of_a_sleeping_cluster_may_be_stopped() {
+    let fresh = fresh_of(&asleep()).silent(1).silent(2);
+    assert_eq!(rule(&stop(), &fresh), "");
+    assert_eq!(reads(&stop()).claim.as_deref(), Some("a-3"));
+}
+
+#[test]
+fn no_pod_is_stopped_unless_spec_and_status_say_so() {
+    assert_eq!(rule(&stop(), &fresh_of(&at_zero())), "Unasked");
+    let mut awake = asleep();
+    awake.spec["size"] = json!(3);
+    assert_eq!(rule(&stop(), &fresh_of(&awake)), "Unasked");
+    awake.spec = json!({});
+    assert_eq!(rule(&stop(), &fresh_of(&awake)), "Unasked");
+}
+
+#[test]
+fn no_pod_is_stopped_whose_data_would_go_with_it() {
+    let mut in_pod = fresh_of(&asleep());
+    if let contract::Observed::Seen(head) = &mut in_pod.object {
+        head.claim = None;
+    }
+    assert_eq!(rule(&stop(), &in_pod), "StillRunning");
+    let mut going = fresh_of(&asleep());
+    if let contract::Observed::Seen(head) = &mut going.claim {
+        head.deleted = true;
+    }
+    assert_eq!(rule(&stop(), &going), "ObjectChanged");
+    let mut another = stop();
+    another.pre.claim_uid = Some("another".to_owned());
+    assert_eq!(rule(&another, &fresh_of(&asleep())), "ObjectChanged");
+}
