@@ -30,9 +30,9 @@ const KEPT_REVISIONS: i64 = 1_000;
 /// How long a compaction on the leader needs to show in its sizes.
 const SHOWN: Millis = Millis::seconds(5);
 /// How long followers may need to do what the leader has done.
-const FOLLOWED: Millis = Millis::seconds(60);
+const FOLLOWED: Millis = Millis::seconds(30);
 /// How soon to try again when keys were changed after the last attempt.
-const EARLY_RETRY: Millis = Millis::seconds(60);
+const EARLY_RETRY: Millis = Millis::seconds(30);
 /// How soon to try again when nothing changed.
 const RETRY: Millis = Millis::seconds(600);
 
@@ -238,6 +238,10 @@ fn attempt(
         }
         return retry_or_tell(situation, sized, leader, tried, record, step);
     };
+    if !next.has_slack() && tried >= EARLY_RETRY && has_changed(leader, record) {
+        begin_again(situation, true, record, step);
+        return false;
+    }
     if !next.has_slack() && tried < FOLLOWED {
         step.find(FindingKind::Waiting, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions were given up; members are taking that over.".to_owned());
         step.look_again(LATER, Reason::NoSpace);
@@ -377,6 +381,29 @@ fn disarm(
     step.look_again(SOON, Reason::NoSpace);
 }
 
+/// Whether keys were changed since history was given up. Only deletes are served, so somebody makes room.
+fn has_changed(leader: &Sized<'_>, record: &SpaceCure) -> bool {
+    let revision = leader.status.revision;
+    revision.is_some_and(|revision| record.compacted_revision.is_none_or(|done| revision > done))
+}
+
+fn begin_again(situation: &Situation<'_>, early: bool, record: &mut SpaceCure, step: &mut Step) {
+    *record = SpaceCure {
+        since: record.since.clone(),
+        tried_at: clock::spell(situation.snapshot.now),
+        early,
+        compacted_revision: None,
+        defragmented: Vec::new(),
+    };
+    step.find(
+        FindingKind::Doing,
+        Reason::NoSpace,
+        "etcd has no space left and serves only reads and deletes. Room is looked for once more."
+            .to_owned(),
+    );
+    step.look_again(SOON, Reason::NoSpace);
+}
+
 /// What was possible was done and some file is still too large.
 fn retry_or_tell(
     situation: &Situation<'_>,
@@ -386,25 +413,8 @@ fn retry_or_tell(
     record: &mut SpaceCure,
     step: &mut Step,
 ) -> bool {
-    let has_changed = leader
-        .status
-        .revision
-        .is_some_and(|revision| record.compacted_revision.is_none_or(|done| revision > done));
-    let early = has_changed && tried >= EARLY_RETRY && tried < RETRY;
-    if early || tried >= RETRY {
-        *record = SpaceCure {
-            since: record.since.clone(),
-            tried_at: clock::spell(situation.snapshot.now),
-            early,
-            compacted_revision: None,
-            defragmented: Vec::new(),
-        };
-        step.find(
-            FindingKind::Doing,
-            Reason::NoSpace,
-            "etcd has no space left and serves only reads and deletes. Room is looked for once more.".to_owned(),
-        );
-        step.look_again(SOON, Reason::NoSpace);
+    if tried >= RETRY || (tried >= EARLY_RETRY && has_changed(leader, record)) {
+        begin_again(situation, tried < RETRY, record, step);
         return false;
     }
     let full: Vec<String> = sized
@@ -418,9 +428,10 @@ fn retry_or_tell(
         format!(
             "etcd has no space left and serves only reads and deletes. Compacting and defragmenting did not help: of \
              their quota members still use {}; below 90 % the alarm is ended. Delete keys, which works meanwhile, or \
-             raise ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv. It is tried again a minute after keys changed, else \
-             every {} minutes.",
+             raise ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv. It is tried again within {} s once keys changed, \
+             else every {} minutes.",
             full.join(", "),
+            EARLY_RETRY.0 / 1000 + 10,
             RETRY.0 / 60_000
         ),
     );

@@ -153,7 +153,7 @@ fn what_did_not_help_is_tried_again_after_ten_minutes_and_no_sooner() {
 
 /// Only deletes are served, so a revision that moved means that somebody made room.
 #[test]
-fn deleted_keys_are_compacted_a_minute_later() {
+fn deleted_keys_are_compacted_soon() {
     let mut world = full(1, 98).at_revision(400);
     world.follow();
     world = world.later(70);
@@ -177,6 +177,22 @@ fn deleted_keys_are_compacted_a_minute_later() {
     world.follow();
     world = world.using(0, 98, 30);
     assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
+}
+
+/// Else each member would be stopped for nothing before the deleted keys are given up.
+#[test]
+fn keys_deleted_meanwhile_are_compacted_before_any_member_is_stopped_in_vain() {
+    let mut world = full(3, 98).at_revision(400);
+    assert_eq!(world.follow(), ["Compact"]);
+    world = world.at_revision(401).later(29);
+    assert_eq!(world.follow(), [""; 0]);
+    world = world.later(1);
+    world.follow();
+    assert_eq!(world.follow(), ["Compact"]);
+    for index in 0..3 {
+        world = world.using(index, 98, 5);
+    }
+    assert_eq!(world.follow(), [format!("Defragment {}", id(1))]);
 }
 
 #[test]
