@@ -200,6 +200,16 @@ impl Executor {
                     kubernetes::annotate_pod(self, pass, &action.pre, name, annotations).await?;
                 memory.written.push(written, now);
             }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let written =
+                    kubernetes::set_image(self, pass, &action.pre, name, image, annotations)
+                        .await?;
+                memory.written.push(written, now);
+            }
             Effect::Delete {
                 kind,
                 name,

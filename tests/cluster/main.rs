@@ -10,11 +10,13 @@ mod disks;
 mod harness;
 mod members;
 mod recordings;
+mod reshape;
 mod restarts;
 mod scale;
 mod space;
 mod standing;
 mod surroundings;
+mod upgrade;
 mod writer;
 mod zero;
 
@@ -82,6 +84,34 @@ async fn prepare() -> Result<Suite> {
 /// Those that disturb nobody, the long ones first.
 fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
+        scenarios.trial(
+            "upgrade::four_minor_versions_are_walked_under_writes_and_none_fails",
+            upgrade::walked,
+        ),
+        scenarios.trial(
+            "upgrade::a_patch_and_a_repository_roll_one_member_at_a_time",
+            upgrade::patch_and_repository,
+        ),
+        scenarios.trial(
+            "upgrade::an_image_that_does_not_exist_stops_it_and_setting_it_back_returns",
+            upgrade::stuck,
+        ),
+        scenarios.trial(
+            "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",
+            upgrade::alone,
+        ),
+        scenarios.trial(
+            "reshape::a_changed_pod_policy_makes_pods_again_on_their_disks_under_writes",
+            reshape::on_volumes,
+        ),
+        scenarios.trial(
+            "reshape::a_policy_that_no_node_can_follow_stops_at_one_pod_and_is_taken_back",
+            reshape::impossible,
+        ),
+        scenarios.trial(
+            "reshape::claims_asked_for_later_move_the_data_out_of_the_pods",
+            reshape::out_of_pods,
+        ),
         scenarios.trial(
             "members::a_member_left_frozen_is_restarted_and_keeps_its_id",
             members::frozen_for_good,

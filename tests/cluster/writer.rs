@@ -32,6 +32,8 @@ pub(crate) struct Writer {
 pub(crate) struct Journal {
     keys: BTreeSet<String>,
     last: Option<Instant>,
+    /// Writes that failed in every try.
+    pub(crate) failed: u64,
     /// The longest time without an acknowledgement.
     pub(crate) longest_pause: Duration,
 }
@@ -39,9 +41,19 @@ pub(crate) struct Journal {
 impl Writer {
     /// Begins to write to whichever of the addresses answers.
     pub(crate) fn start(addresses: Vec<String>) -> Self {
+        Self::start_trying(addresses, 1)
+    }
+
+    /// As [`Self::start`]; each write is tried so often before it counts as failed.
+    pub(crate) fn start_trying(addresses: Vec<String>, tries: u32) -> Self {
         let acknowledged = Arc::new(AtomicU64::new(0));
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(write(addresses.clone(), Arc::clone(&acknowledged), stopped));
+        let task = tokio::spawn(write(
+            addresses.clone(),
+            tries,
+            Arc::clone(&acknowledged),
+            stopped,
+        ));
         Self {
             addresses,
             acknowledged,
@@ -109,6 +121,7 @@ impl Journal {
 
 async fn write(
     addresses: Vec<String>,
+    tries: u32,
     acknowledged: Arc<AtomicU64>,
     mut stopped: watch::Receiver<bool>,
 ) -> Journal {
@@ -122,13 +135,22 @@ async fn write(
             _ = pace.tick() => {}
         }
         let key = format!("{PREFIX}{number:08}");
-        match put(&mut client, &addresses, &key).await {
-            Ok(()) => {
-                journal.note(key);
-                acknowledged.fetch_add(1, Ordering::Relaxed);
+        let mut is_written = false;
+        for attempt in 0..tries {
+            if attempt > 0 {
+                pace.tick().await;
             }
-            // Whoever it was connected to may be gone.
-            Err(_) => client = None,
+            // After a failure whoever it was connected to may be gone: `put` connects anew.
+            is_written = put(&mut client, &addresses, &key).await.is_ok();
+            if is_written {
+                break;
+            }
+        }
+        if is_written {
+            journal.note(key);
+            acknowledged.fetch_add(1, Ordering::Relaxed);
+        } else {
+            journal.failed += 1;
         }
     }
     journal

@@ -3,7 +3,7 @@
 //! Judges facts of the simulated world. Shares no code with the reconciler or the envelope, and counts votes anew.
 
 use contract::Reason;
-use simulator::{Deed, End, Fact, History, MemberTruth, Truth};
+use simulator::{Deed, End, Fact, History, MemberTruth, Release, Truth};
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         return true;
     }
     // Members that have their data in their pods are not stopped, and stay as many as they are.
-    let size = if size == 0 && truth.claims.is_empty() {
+    let is_in_pod = |member: &MemberTruth| !truth.claims.contains(&member.name);
+    let size = if size == 0 && truth.members.iter().any(is_in_pod) {
         truth.members.len()
     } else {
         size
@@ -46,7 +47,19 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         .map(|member| member.name.as_str())
         .collect();
     names.sort_unstable();
-    let has_claims = truth.claims.is_empty() || truth.claims == names;
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
+    let has_claims = if !truth.wants_claims {
+        truth.claims.is_empty()
+    } else {
+        truth.claims == names || (truth.size == 0 && are_theirs)
+    };
+    let has_policy = truth
+        .members
+        .iter()
+        .all(|member| member.label == truth.label || (truth.size == 0 && is_in_pod(member)));
     truth.cluster.is_some()
         && truth.confirmed
         && !truth.alarmed
@@ -55,10 +68,46 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
             .members
             .iter()
             .all(|member| member.healthy && !member.learner)
+        && (!is_reachable(truth) || runs_what_is_asked(truth))
         && truth.pods == names
         && has_claims
+        && has_policy
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+fn runs_what_is_asked(truth: &Truth) -> bool {
+    let runs = |member: &MemberTruth| truth.asked.is_some() && member.release == truth.asked;
+    truth.members.iter().all(runs)
+}
+
+/// Whether etcd's rules lead from what the members run to the asked release, and the spec allows so long a way.
+fn is_reachable(truth: &Truth) -> bool {
+    let lowest = truth
+        .members
+        .iter()
+        .filter_map(|member| member.release)
+        .min();
+    let taken_on = truth.minor.or_else(|| lowest.map(|lowest| lowest.minor));
+    let (Some(asked), Some(minor)) = (truth.asked, taken_on) else {
+        return true;
+    };
+    if asked.minor < minor {
+        return false;
+    }
+    let Some(lowest) = lowest else {
+        return truth.through || asked.minor == minor;
+    };
+    let leaves = |lowest: Release| match lowest.minor {
+        5 => lowest.patch >= 26,
+        6 => lowest.patch >= 11,
+        _ => true,
+    };
+    match asked.minor.saturating_sub(lowest.minor) {
+        0 => true,
+        1 => truth.through || leaves(lowest),
+        _ => truth.through,
+    }
 }
 
 /// Whether nothing runs, and nothing is missing but the pods.
@@ -186,6 +235,9 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             violation("the leader is moved before it leaves", at, format!("{id}"))
         }
         Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
+        Deed::Restarted(name) => {
+            one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
+        }
         Deed::DeletedPod(name) => {
             // Who asks for size 0 gets it, as long as the data stays.
             if before.size == 0 && before.claims.contains(name) {
@@ -200,6 +252,9 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
             }
             // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
             listed(name).filter(|member| member.healthy && !member.learner)?;
+            if before.claims.contains(name) {
+                return leaves_enough(at, deed, name, before);
+            }
             keeps_quorum(
                 at,
                 deed,
@@ -238,6 +293,34 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         | Deed::Defragmented(_)
         | Deed::Wrote(_) => None,
     }
+}
+
+/// A voter that is down for a while, on its disk, leaves a quorum, or all the others where one or two vote.
+fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Violation> {
+    let mut voters = before.members.iter().filter(|member| !member.learner);
+    let count = voters.clone().count();
+    voters.find(|member| member.name == name && member.healthy)?;
+    let left = before
+        .members
+        .iter()
+        .filter(|member| !member.learner && member.healthy && member.name != name)
+        .count();
+    let needed = majority(count).min(count - 1);
+    (left < needed).then_some(())?;
+    violation(
+        "no deed leaves fewer healthy voters than a quorum",
+        at,
+        format!("{deed:?} left {left} healthy voters where {needed} are needed"),
+    )
+}
+
+fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
+    let other = before
+        .members
+        .iter()
+        .find(|member| member.swaps && member.name != name)?;
+    let words = format!("{name} was restarted while {} is about to be", other.name);
+    violation("members are restarted one at a time", at, words)
 }
 
 /// Only a person can give up what the others have, and while the others run they could still vote.
@@ -342,6 +425,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             ),
             Deed::StartedNew(_)
             | Deed::StartedAlone(_)
+            | Deed::Restarted(_)
             | Deed::Moved(_)
             | Deed::Compacted(_)
             | Deed::Defragmented(_)

@@ -172,6 +172,14 @@ impl Testbed {
             .with_context(|| format!("{} was not taken by the nodes", archive.display()))
     }
 
+    /// Gives an image another name in every node, as if a second registry had it.
+    pub async fn tag_image(&self, image: &str, name: &str) -> Result<()> {
+        let nodes = Parts::all(&self.layout, self.record.block);
+        on_all(&nodes, |node| node.tag(image, name))
+            .await
+            .with_context(|| format!("{image} was not named {name}"))
+    }
+
     /// Builds and loads the image `quay.io/coreos/etcd:vVERSION`.
     pub async fn load_etcd(&self, version: &str, progress: &Progress) -> Result<()> {
         self.load_image(&images::etcd(version, progress).await?)

@@ -9,6 +9,7 @@ mod disk;
 mod membership;
 mod precondition;
 mod recovery;
+mod restart;
 mod zero;
 
 use contract::{Action, Child, Effect, ObjectKind};
@@ -23,6 +24,7 @@ use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
+use restart::check_restart;
 use zero::check_sleep;
 
 /// Says whether the action may be carried out now.
@@ -79,6 +81,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
+        Effect::SetImage { name, .. } => check_restart(name, pre, resource, object, &fresh.etcd),
         Effect::Delete {
             kind: ObjectKind::Pod,
             name,

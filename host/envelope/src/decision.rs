@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
-use crate::pod::{judge_image, judge_pod_annotations};
+use crate::image::{judge_image, judge_new_image};
+use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
 use crate::{Refusal, ResourceHead};
 
@@ -87,10 +88,14 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// A change of members or leader, the deletion of a listed member's pod, or a member's silence while it is defragmented.
+/// A change of members or leader, another image for a member, the deletion of a listed member's pod, or a member's silence
+/// while it is defragmented.
 fn bears_on_quorum(action: &Action) -> bool {
     action.effect.is_membership_change()
-        || matches!(action.effect, Effect::Defragment { .. })
+        || matches!(
+            action.effect,
+            Effect::SetImage { .. } | Effect::Defragment { .. }
+        )
         || (matches!(
             action.effect,
             Effect::Delete {
@@ -124,7 +129,7 @@ fn judge(
     require(action, before, refusals);
     judge_departed(action, refusals);
     match effect {
-        Effect::UpdateStatus { status } => judge_status(status, resource, spec, refusals),
+        Effect::UpdateStatus { status } => judge_status(status, snapshot, spec, refusals),
         Effect::Event { kind, reason, note } => judge_event(*kind, reason, note, refusals),
         Effect::Apply { object } => match spec {
             Ok(spec) => {
@@ -142,6 +147,19 @@ fn judge(
         Effect::AnnotatePod { name, annotations } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_pod_annotations(name, annotations, refusals);
+        }
+        Effect::SetImage {
+            name,
+            image,
+            annotations,
+        } => {
+            judge_name(ObjectKind::Pod, name, resource, refusals);
+            match spec {
+                Ok(spec) => judge_new_image(name, image, annotations, snapshot, spec, refusals),
+                Err(error) => refusals.push(Refusal::UnreadableSpec {
+                    why: error.to_string(),
+                }),
+            }
         }
         Effect::Delete {
             kind,
@@ -172,12 +190,12 @@ fn judge_departed(action: &Action, refusals: &mut Vec<Refusal>) {
 
 fn judge_status(
     status: &EtcdClusterStatus,
-    resource: &Resource,
+    snapshot: &Snapshot,
     spec: &Result<EtcdClusterSpec, serde_json::Error>,
     refusals: &mut Vec<Refusal>,
 ) {
     judge_size(status, || "the status".to_owned(), refusals);
-    let recorded = ResourceHead::of(resource);
+    let recorded = ResourceHead::of(&snapshot.resource);
     let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
     let rewritten = match recorded.cluster_id {
         contract::Observed::Absent => None,
@@ -198,6 +216,16 @@ fn judge_status(
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)
     {
         judge_image(&birth.image, spec, None, refusals);
+    }
+    // Pods are made again with the image that the status remembers.
+    if let Ok(spec) = spec {
+        for image in status
+            .member_records
+            .iter()
+            .filter_map(|record| record.image.as_deref())
+        {
+            judge_image(image, spec, Some(snapshot), refusals);
+        }
     }
 }
 

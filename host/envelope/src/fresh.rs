@@ -120,12 +120,16 @@ pub(crate) fn is_paused(resource: &Resource) -> bool {
 pub struct ObjectHead {
     /// `metadata.uid`.
     pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
     /// UID of the controlling owner reference.
     pub owner: Option<String>,
     /// Its deletion was asked for.
     pub deleted: bool,
     /// A pod whose phase is Succeeded or Failed: none of its containers will run again.
     pub ended: bool,
+    /// A pod whose container `etcd` runs.
+    pub running: bool,
     /// `claimName` of a pod's volume `etcd-data`.
     pub claim: Option<String>,
 }
@@ -167,7 +171,7 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::Event { .. } | Effect::Delete { .. } => false,
+            Effect::Event { .. } | Effect::SetImage { .. } | Effect::Delete { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -184,6 +188,7 @@ pub fn reads(action: &Action) -> Reads {
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
@@ -206,6 +211,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         resource_uid: _,
         resource_version: _,
         object: _,
+        object_version: _,
         claim_uid: _,
         birth_token,
         cluster_id,

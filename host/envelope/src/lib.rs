@@ -22,6 +22,7 @@
 //! | … a pod that starts as the only member | `recovery`, `claimUid` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
+//! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; nothing, which is good only for a pod that has ended and keeps its disk |
 //! | Delete another child | `object` (present) |
@@ -39,6 +40,7 @@ mod check;
 mod child;
 mod decision;
 mod fresh;
+mod image;
 mod pod;
 mod preconditions;
 mod quorum;

@@ -9,14 +9,14 @@ mod volume;
 use contract::{EtcdClusterSpec, ObjectKind, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, PodSpec, Probe};
 
+use crate::Refusal;
 use crate::child::{field, only};
-use crate::{Refusal, ResourceHead};
+use crate::image::judge_image;
 use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
 use volume::judge_volume;
 
-const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Adds a refusal for everything that a member's pod may not be.
 pub(crate) fn judge_pod(
     pod: &Pod,
@@ -51,44 +51,6 @@ pub(crate) fn judge_pod(
         }
     }
     judge_start(pod, name, refusals);
-}
-
-/// The image is `<repository>:<tag>` of the spec's repository. After an edit of the spec it may also be the image of
-/// the birth plan, or one that a pod of the cluster has: those were judged when they were made.
-pub(crate) fn judge_image(
-    image: &str,
-    spec: &EtcdClusterSpec,
-    snapshot: Option<&Snapshot>,
-    refusals: &mut Vec<Refusal>,
-) {
-    let repository = spec
-        .repository
-        .as_deref()
-        .filter(|name| !name.is_empty())
-        .unwrap_or(DEFAULT_REPOSITORY);
-    let tag = image
-        .strip_prefix(repository)
-        .and_then(|rest| rest.strip_prefix(':'));
-    let is_asked = tag.is_some_and(|tag| {
-        !tag.is_empty()
-            && tag
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_'))
-    });
-    if !is_asked && !snapshot.is_some_and(|snapshot| is_in_use(image, snapshot)) {
-        refusals.push(Refusal::Image {
-            image: image.to_owned(),
-            repository: repository.to_owned(),
-        });
-    }
-}
-
-fn is_in_use(image: &str, snapshot: &Snapshot) -> bool {
-    let resource = &snapshot.resource;
-    let birth = ResourceHead::of(resource).birth;
-    let mut pods = snapshot.objects.pods.seen().into_iter().flatten();
-    birth.is_some_and(|birth| birth.image == image)
-        || pods.any(|pod| pod.owner.as_deref() == Some(&resource.uid) && pod.image == image)
 }
 
 fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut Vec<Refusal>) {

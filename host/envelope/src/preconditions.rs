@@ -58,6 +58,15 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(!joins || pre.cluster_id.is_some(), "clusterId");
             need(!joins || pre.members.is_some(), "members");
         }
+        Effect::SetImage { .. } => {
+            need(present, "object");
+            need(pre.object_version.is_some(), "objectVersion");
+            if pre.touches.is_some() {
+                need(pre.cluster_id.is_some(), "clusterId");
+                need(pre.members.is_some(), "members");
+                need(pre.healthy_voters.is_some(), "healthyVoters");
+            }
+        }
         Effect::Delete {
             kind: ObjectKind::Pod,
             ..

@@ -397,6 +397,18 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
+    /// The member votes, and a restart takes its vote for a while.
+    #[error("pod {pod} runs; restarting it with another image needs evidence from etcd")]
+    Running {
+        /// The pod.
+        pod: String,
+    },
+    /// Another member is about to be restarted.
+    #[error("pod {pod} is about to be restarted with another image: one member at a time")]
+    RestartPending {
+        /// The pod.
+        pod: String,
+    },
     /// What is done about an alarm of etcd goes too far.
     #[error(transparent)]
     Alarm(#[from] crate::AlarmRefusal),

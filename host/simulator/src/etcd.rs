@@ -23,6 +23,8 @@ pub(crate) struct Peer {
     pub(crate) since: i64,
     /// It has caught up with the leader and follows it.
     pub(crate) synced: bool,
+    /// The minor version it runs.
+    pub(crate) minor: u64,
 }
 
 /// What becomes of a member that is started.
@@ -40,6 +42,8 @@ const NO_LEADER: Rejection = "etcdserver: request timed out";
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 const BOOTSTRAPPED: &str = "member has already been bootstrapped";
 const NO_PEERS: &str = "cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs";
+const OLDER: &str = "invalid downgrade; server version is lower than determined cluster version";
+const TOO_NEW: &str = "the data is more than one minor version older than the server";
 const UNEQUAL: &str = "error validating peerURLs: member count is unequal";
 
 /// All etcd clusters of the world.
@@ -82,6 +86,9 @@ impl Etcd {
         }
         if let Some(data) = self.data(disk) {
             let (cluster, me) = (data.cluster, data.me);
+            if let Some(why) = why_not_of(data, flags.minor) {
+                return Start::Exits(why);
+            }
             let current = self.confirmed(cluster, peers);
             return match current {
                 Some(data) if !data.rows().iter().any(|row| row.id == me) => Start::Exits(REMOVED),
@@ -96,7 +103,7 @@ impl Etcd {
         if flags.state == "new" {
             self.bootstrap(disk, name, &listed, flags.token, peers)
         } else {
-            self.join(disk, name, &listed, peers)
+            self.join(disk, name, &listed, flags.minor, peers)
         }
     }
 
@@ -131,7 +138,14 @@ impl Etcd {
         Start::Runs
     }
 
-    fn join(&mut self, disk: u32, name: &str, listed: &[(&str, &str)], peers: &[Peer]) -> Start {
+    fn join(
+        &mut self,
+        disk: u32,
+        name: &str,
+        listed: &[(&str, &str)],
+        minor: u64,
+        peers: &[Peer],
+    ) -> Start {
         let remote = peers
             .iter()
             .filter_map(|peer| self.data(peer.disk))
@@ -144,6 +158,9 @@ impl Etcd {
         let Some(remote) = remote else {
             return Start::Exits(NO_PEERS);
         };
+        if let Some(why) = why_not_of(remote, minor) {
+            return Start::Exits(why);
+        }
         let rows = remote.rows();
         let url = listed
             .iter()
@@ -299,6 +316,28 @@ impl Etcd {
         Ok(())
     }
 
+    /// Raises the cluster's version to the lowest that its members run, once all of them are known.
+    pub(crate) fn raise_version(&mut self, cluster: ClusterId, peers: &[Peer]) {
+        let Some(leader) = self.confirmed(cluster, peers) else {
+            return;
+        };
+        let minor_of = |id: MemberId| {
+            let mut synced = peers.iter().filter(|peer| peer.synced);
+            synced
+                .find(|peer| {
+                    self.data(peer.disk)
+                        .is_some_and(|data| data.cluster == cluster && data.me == id)
+                })
+                .map(|peer| peer.minor)
+        };
+        let minors: Option<Vec<u64>> = leader.rows().iter().map(|row| minor_of(row.id)).collect();
+        let lowest = minors.and_then(|minors| minors.into_iter().min());
+        if let Some(minor) = lowest.filter(|minor| Some(*minor) > leader.minor()) {
+            // Without a quorum it is raised later.
+            let _ = self.propose(cluster, peers, Op::Version(minor));
+        }
+    }
+
     /// Whether the member learns from the others that it was removed.
     pub(crate) fn is_expelled(&self, disk: u32, peers: &[Peer]) -> bool {
         let Some(data) = self.data(disk) else {
@@ -314,8 +353,19 @@ pub(crate) struct Flags<'a> {
     pub(crate) state: &'a str,
     pub(crate) initial_cluster: &'a str,
     pub(crate) token: &'a str,
+    /// The minor version of the binary.
+    pub(crate) minor: u64,
     /// `--force-new-cluster`.
     pub(crate) alone: bool,
+}
+
+/// Why a binary does not start on this data: etcd goes up by one minor version and never down.
+fn why_not_of(data: &Data, minor: u64) -> Option<&'static str> {
+    match data.minor() {
+        Some(written) if written > minor => Some(OLDER),
+        Some(written) if written + 1 < minor => Some(TOO_NEW),
+        Some(_) | None => None,
+    }
 }
 
 fn hash(value: &impl Hash) -> u64 {

@@ -156,6 +156,27 @@ impl World {
                 self.changed = true;
                 Deed::Wrote(effect.name())
             }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
+                let version = pre.object_version.as_ref();
+                if !is_same(pre.object.as_ref(), &pod.api.uid)
+                    || version.is_some_and(|version| *version != pod.api.resource_version)
+                {
+                    return Err("the object has been modified");
+                }
+                pod.api.annotations.extend(annotations.clone());
+                pod.api.image.clone_from(image);
+                pod.swaps = true;
+                pod.refresh();
+                let number = pod.number;
+                self.changed = true;
+                self.after(50, 3_000, Timer::NewImage(number));
+                Deed::Restarted(name.clone())
+            }
             Effect::Delete {
                 kind,
                 name,
@@ -186,7 +207,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before,
+                before: Box::new(before),
                 lost,
                 late: self.landing,
             });
@@ -289,6 +310,7 @@ impl World {
             | Effect::Event { .. }
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
+            | Effect::SetImage { .. }
             | Effect::Delete { .. } => return Err("not an effect on etcd"),
         };
         self.changed = true;
@@ -378,6 +400,7 @@ fn describe(effect: &Effect) -> String {
             )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
+        Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
         Effect::AddLearner { .. }
         | Effect::Promote { .. }

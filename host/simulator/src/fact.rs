@@ -4,6 +4,8 @@
 
 use contract::{ClusterId, MemberId, Reason};
 
+use crate::release::Release;
+
 /// Something that a promise is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -21,7 +23,7 @@ pub enum Fact {
         /// What.
         deed: Deed,
         /// The world immediately before.
-        before: Truth,
+        before: Box<Truth>,
         /// Acknowledged writes of which this destroyed the last copy.
         lost: Vec<u32>,
         /// The request arrived late, when the world had moved on since its last check.
@@ -68,6 +70,8 @@ pub enum Deed {
     Defragmented(MemberId),
     /// The alarm for lack of space of a member was ended.
     Disarmed(MemberId),
+    /// A member's container was given another image.
+    Restarted(String),
     /// A pod was deleted.
     DeletedPod(String),
     /// A claim was deleted.
@@ -83,6 +87,16 @@ pub struct Truth {
     pub size: i64,
     /// `spec.paused`.
     pub paused: bool,
+    /// `spec.version`.
+    pub asked: Option<Release>,
+    /// `spec.upgrade.throughMinors`.
+    pub through: bool,
+    /// The minor version that the cluster as a whole has taken on.
+    pub minor: Option<u64>,
+    /// A label in `spec.pod`.
+    pub label: Option<String>,
+    /// `spec.pod` asks for claims.
+    pub wants_claims: bool,
     /// The member that `spec.quorumRecovery` names, if it names this cluster.
     pub consent: Option<String>,
     /// The member that `status.recovery` says is made the only one, at this moment.
@@ -124,6 +138,12 @@ pub struct MemberTruth {
     pub intact: bool,
     /// Its file takes nine tenths of the quota or more.
     pub full: bool,
+    /// The same label on its pod.
+    pub label: Option<String>,
+    /// What it runs.
+    pub release: Option<Release>,
+    /// It runs, and is about to be restarted with another image.
+    pub swaps: bool,
 }
 
 /// How a history ended.

@@ -1,12 +1,13 @@
 //! What goes wrong in the world, and what people do.
 
 use contract::PodPhase;
+use serde_json::json;
 
 use crate::etcd::{Filling, Op};
 use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
 use crate::timers::Timer;
-use crate::world::World;
+use crate::world::{World, claim};
 
 impl World {
     pub(crate) fn begin_fault(&mut self, index: usize) {
@@ -43,6 +44,15 @@ impl World {
             // The operator looks these up in the plan.
             Fault::StaleCache | Fault::Restart | Fault::Echo => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
+            Fault::Version(release) => {
+                self.edit(|spec| spec["version"] = release.to_string().into());
+            }
+            Fault::Label(label) => self.edit(|spec| {
+                spec["pod"]["labels"] = json!({"team": format!("t{label}")});
+            }),
+            Fault::Claims => self.edit(|spec| {
+                spec["pod"]["persistentVolumeClaimSpec"] = claim();
+            }),
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
             Fault::FillWithHistory => self.fill(Filling::History),
             Fault::FillWithKeys => self.fill(Filling::Keys),
@@ -80,6 +90,9 @@ impl World {
             | Fault::Restart
             | Fault::Echo
             | Fault::FillWithHistory
+            | Fault::Version(_)
+            | Fault::Label(_)
+            | Fault::Claims
             | Fault::Resize(_)
             | Fault::Consent
             | Fault::RashConsent(_)
@@ -303,8 +316,7 @@ impl World {
             Some(process) if !process.frozen => self.reached_again(number),
             Some(_) => {}
             None if pod.api.phase == PodPhase::Running => {
-                pod.api.running = false;
-                pod.api.restarts += 1;
+                pod.api.restarts += u32::from(std::mem::take(&mut pod.api.running));
                 self.after(300, 2_000, Timer::Start(number));
             }
             None => {}

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::release::Release;
 use contract::{
     Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
     ServicePort, Volume, VolumePhase, names,
@@ -32,6 +33,10 @@ pub(crate) struct Member {
     pub(crate) runs: u32,
     /// How often in a row it ended.
     pub(crate) failures: u32,
+    /// Its image was changed, and its container has not been started since.
+    pub(crate) swaps: bool,
+    /// How often the API server wrote it.
+    versions: u32,
 }
 
 /// A running container.
@@ -41,6 +46,7 @@ pub(crate) struct Process {
     /// It serves since then.
     pub(crate) serves: Option<i64>,
     pub(crate) synced: bool,
+    pub(crate) release: Release,
     /// Somebody stopped it.
     pub(crate) frozen: bool,
 }
@@ -126,7 +132,9 @@ impl Kubernetes {
         let head = match kind {
             Kind::Pod => self.pods.get(name).map(|pod| ObjectHead {
                 uid: pod.api.uid.clone(),
+                resource_version: pod.api.resource_version.clone(),
                 owner: pod.api.owner.clone(),
+                running: pod.api.running,
                 deleted: pod.api.deleted.is_some(),
                 ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),
                 claim: pod.api.claim.clone(),
@@ -229,6 +237,8 @@ impl Member {
             process: None,
             runs: 0,
             failures: 0,
+            swaps: false,
+            versions: 0,
             api: Pod {
                 name: metadata.name,
                 uid: format!("uid-{number}"),
@@ -260,6 +270,12 @@ impl Member {
         member
     }
 
+    /// It has another version at the API server.
+    pub(crate) fn touch(&mut self) {
+        self.versions += 1;
+        self.api.resource_version = format!("{}.{}", self.number, self.versions);
+    }
+
     /// Fields of the projection that follow the annotations.
     pub(crate) fn refresh(&mut self) {
         self.api.initial_cluster = self
@@ -272,6 +288,7 @@ impl Member {
             .annotations
             .get(names::INITIAL_STATE_ANNOTATION)
             .cloned();
+        self.touch();
     }
 }
 

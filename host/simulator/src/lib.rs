@@ -18,9 +18,11 @@ mod life;
 mod members;
 mod observe;
 mod plan;
+mod release;
 mod timers;
 mod world;
 
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, Plan, Planned};
+pub use release::Release;

@@ -6,6 +6,7 @@ use contract::{LastExit, PodPhase, VolumePhase};
 
 use crate::etcd::{Flags, Start};
 use crate::kubernetes::{Node, Process};
+use crate::release::Release;
 use crate::timers::Timer;
 use crate::world::World;
 
@@ -95,7 +96,10 @@ impl World {
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
-        if !images {
+        if pod.process.is_some() {
+            return;
+        }
+        if !images || !Release::of_image(&pod.api.image).is_published() {
             if pod.api.waiting.is_none() {
                 pod.api.waiting = Some("ImagePullBackOff: the registry does not answer".to_owned());
                 self.changed = true;
@@ -123,10 +127,16 @@ impl World {
             return;
         }
         let Some(disk) = pod.disk else { return };
+        let release = Release::of_image(&pod.api.image);
+        if !release.is_published() {
+            self.pull(number);
+            return;
+        }
         let flags = Flags {
             state: pod.api.initial_cluster_state.as_deref().unwrap_or("new"),
             initial_cluster: pod.api.initial_cluster.as_deref().unwrap_or_default(),
             token: &pod.token,
+            minor: release.minor,
             alone: is_alone(&pod.api),
         };
         let is_alone = flags.alone;
@@ -141,6 +151,8 @@ impl World {
             return;
         };
         pod.runs += 1;
+        pod.api.restarts += u32::from(std::mem::take(&mut pod.swaps));
+        pod.touch();
         let run = pod.runs;
         pod.api.ip.get_or_insert(address);
         pod.api.phase = PodPhase::Running;
@@ -153,6 +165,7 @@ impl World {
                     started: now,
                     serves: None,
                     synced: false,
+                    release,
                     frozen: false,
                 });
                 self.after(50, 500, Timer::Serve(number, run));
@@ -162,6 +175,31 @@ impl World {
                 self.exited(number, 1, why);
             }
         }
+    }
+
+    /// The kubelet stops a container whose image was changed, and pulls the other one.
+    pub(crate) fn new_image(&mut self, number: u32) {
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
+        if !self.kube.is_reachable(pod) {
+            self.after(1_000, 3_000, Timer::NewImage(number));
+            return;
+        }
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        if pod.api.deleted.is_some() || !pod.swaps {
+            return;
+        }
+        if pod.process.take().is_some() {
+            pod.api.running = false;
+            pod.failures = 0;
+            pod.touch();
+        }
+        self.changed = true;
+        self.after(50, 300, Timer::Pull(number));
+        self.settle();
     }
 
     /// Whoever consented to go on from this member gave up what it does not have. Without a consent nothing is given up.
@@ -185,6 +223,7 @@ impl World {
         pod.process = None;
         pod.api.running = false;
         pod.api.restarts += 1;
+        pod.touch();
         pod.api.last_exit = Some(LastExit {
             reason: "Error".to_owned(),
             code,

@@ -25,6 +25,7 @@ impl World {
                     disk: pod.disk?,
                     since: process.serves?,
                     synced: process.synced,
+                    minor: process.release.minor,
                 })
             })
             .collect()
@@ -50,6 +51,7 @@ impl World {
             }
             self.etcd.replicate(cluster, &peers);
             self.publish(cluster, &peers);
+            self.etcd.raise_version(cluster, &peers);
             if let Some(data) = self.etcd.confirmed(cluster, &peers) {
                 self.listed.insert(cluster, data.rows().to_vec());
             }

@@ -8,6 +8,7 @@ use envelope::{Fresh, Reads, ResourceHead};
 
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::kubernetes;
+use crate::release;
 use crate::world::World;
 
 impl World {
@@ -149,6 +150,9 @@ impl World {
             return Observed::Unknown("no answer within 2 s".to_owned());
         };
         let synced = pod.process.is_some_and(|process| process.synced);
+        let release = pod
+            .process
+            .map_or(release::DEFAULT, |process| process.release);
         let leader = self.etcd.leader(data.cluster, peers).filter(|_| synced);
         let learner = data
             .rows()
@@ -159,8 +163,11 @@ impl World {
             member_id: data.me,
             leader,
             learner,
-            version: "3.6.16".to_owned(),
-            storage_version: Some("3.6.0".to_owned()),
+            version: release.to_string(),
+            storage_version: data
+                .minor()
+                .filter(|_| release.minor >= 6)
+                .map(|minor| format!("3.{minor}.0")),
             raft_term: data.term(),
             raft_index: data.index(),
             raft_applied_index: data.index(),

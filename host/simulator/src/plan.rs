@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::release::Release;
+
 /// One history to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -12,6 +14,10 @@ pub struct Plan {
     pub seed: u64,
     /// `spec.size` at first.
     pub size: i64,
+    /// `spec.version` at first, where the history is about versions.
+    pub version: Option<Release>,
+    /// `spec.upgrade.throughMinors`, where it is.
+    pub through: bool,
     /// Members have volume claims.
     pub claims: bool,
     /// Volumes are on one node each.
@@ -66,6 +72,12 @@ pub enum Fault {
     Echo,
     /// `spec.size` is edited.
     Resize(i64),
+    /// `spec.version` is edited.
+    Version(Release),
+    /// A label in `spec.pod` is edited.
+    Label(u8),
+    /// `spec.pod` asks for claims from now on.
+    Claims,
     /// `spec.paused` is true for a while.
     Pause,
     /// Clients fill the quota with history.
@@ -101,6 +113,8 @@ const FAULTS_UNTIL: i64 = 90_000;
 const NAPS: u64 = 0x7a9;
 /// And a third one.
 const CONSENTS: u64 = 0xc0_45e7;
+/// And a fourth one.
+const POLICIES: u64 = 0x90_11c1;
 /// The same for clients that fill the quota.
 const FILLS: u64 = 0xf111;
 
@@ -116,12 +130,20 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        let is_about_versions = seed % 4 == 3;
+        let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
+        if is_about_versions {
+            faults.extend(edits(&mut rng));
+        }
         faults.extend(naps(seed));
+        faults.extend(policies(seed));
         faults.extend(consents(seed));
         faults.extend(fills(seed));
         Self {
             seed,
             size,
+            version,
+            through: rng.bool(),
             claims,
             local,
             faults,
@@ -154,7 +176,11 @@ impl Plan {
     /// Plans with one entry less.
     #[must_use]
     pub fn smaller(&self) -> Vec<Self> {
-        let faults = (0..self.faults.len()).map(|leave_out| {
+        // Without the last edit the spec may ask for a release that does not exist.
+        let is_version = |planned: &Planned| matches!(planned.fault, Fault::Version(_));
+        let last = self.faults.iter().rposition(is_version);
+        let may_go = (0..self.faults.len()).filter(move |index| Some(*index) != last);
+        let faults = may_go.map(|leave_out| {
             let mut smaller = self.clone();
             smaller.faults.remove(leave_out);
             smaller
@@ -166,6 +192,39 @@ impl Plan {
         });
         faults.chain(mishaps).collect()
     }
+}
+
+/// What people ask for: with old patches, which cannot be left at once.
+const RELEASES: [Release; 6] = [
+    Release::new(4, 34),
+    Release::new(5, 20),
+    Release::new(5, 35),
+    Release::new(6, 10),
+    Release::new(6, 16),
+    Release::new(7, 3),
+];
+
+/// Edits of the version, to and fro; the last one asks for a release that exists.
+fn edits(rng: &mut fastrand::Rng) -> Vec<Planned> {
+    let count = rng.usize(1..4);
+    let mut at = 0;
+    (1..=count)
+        .map(|edit| {
+            at += [500, 4_000, 20_000, 60_000][rng.usize(0..4)] + rng.i64(0..8_000);
+            let chosen = RELEASES[rng.usize(0..RELEASES.len())];
+            let typed = Release::new(chosen.minor, 99);
+            let release = if edit < count && rng.u8(0..3) == 0 {
+                typed
+            } else {
+                chosen
+            };
+            Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Version(release),
+            }
+        })
+        .collect()
 }
 
 fn planned(rng: &mut fastrand::Rng) -> Planned {
@@ -205,6 +264,9 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Restart
         | Fault::Echo
         | Fault::FillWithHistory
+        | Fault::Version(_)
+        | Fault::Label(_)
+        | Fault::Claims
         | Fault::Resize(_)
         | Fault::Consent
         | Fault::RashConsent(_)
@@ -278,6 +340,24 @@ fn consents(seed: u64) -> Vec<Planned> {
         .collect()
 }
 
+/// Edits of `spec.pod`, in every fifth history.
+fn policies(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ POLICIES);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    (0..rng.u8(1..4))
+        .map(|_| Planned {
+            at: rng.i64(0..2 * FAULTS_UNTIL),
+            lasts: 0,
+            fault: match rng.u8(0..4) {
+                0 => Fault::Claims,
+                _ => Fault::Label(rng.u8(0..3)),
+            },
+        })
+        .collect()
+}
+
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {
     match rng.u8(0..5) {
         0 => Mishap::AnswerLost,
@@ -293,6 +373,8 @@ impl fmt::Display for Plan {
         let Self {
             seed,
             size,
+            version,
+            through,
             claims,
             local,
             faults,
@@ -304,6 +386,14 @@ impl fmt::Display for Plan {
             (true, true) => "volumes that belong to a node",
         };
         writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        if let Some(version) = version {
+            let way = if *through {
+                "through all minor versions"
+            } else {
+                "one minor version at a time"
+            };
+            writeln!(f, "  of etcd {version}, {way}")?;
+        }
         let mut faults = faults.clone();
         faults.sort_by_key(|planned| planned.at);
         for Planned { at, lasts, fault } in faults {
@@ -340,6 +430,9 @@ impl fmt::Display for Fault {
             Self::Restart => write!(f, "the operator is started again"),
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
+            Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
+            Self::Label(label) => write!(f, "somebody labels the pods {label}"),
+            Self::Claims => write!(f, "somebody asks for claims"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
             Self::FillWithHistory => write!(f, "clients fill the quota with history"),
             Self::FillWithKeys => write!(f, "clients fill the quota with keys"),

@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Schedule(u32),
     /// The kubelet pulls its image.
     Pull(u32),
+    /// The kubelet sees that its container is to have another image.
+    NewImage(u32),
     /// The kubelet starts its container.
     Start(u32),
     /// The process of that run serves.

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, MemberId, Millis, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Etcd, Op, QUOTA, Row};
+use crate::etcd::{Data, Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::Plan;
+use crate::release::{self, Release};
 use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
@@ -51,8 +52,11 @@ impl World {
     pub(crate) fn new(plan: &Plan, tell: bool) -> Self {
         let mut spec = json!({"size": plan.size});
         if plan.claims {
-            let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
-            spec["pod"] = json!({"persistentVolumeClaimSpec": claim});
+            spec["pod"] = json!({"persistentVolumeClaimSpec": claim()});
+        }
+        if let Some(version) = plan.version {
+            spec["version"] = version.to_string().into();
+            spec["upgrade"] = json!({"throughMinors": plan.through});
         }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
@@ -130,6 +134,7 @@ impl World {
         match timer {
             Timer::Schedule(pod) => self.schedule(pod),
             Timer::Pull(pod) => self.pull(pod),
+            Timer::NewImage(pod) => self.new_image(pod),
             Timer::Start(pod) => self.start(pod),
             Timer::Serve(pod, run) => self.serve(pod, run),
             Timer::Sync(pod, run) => self.sync(pod, run),
@@ -201,6 +206,18 @@ impl World {
                 .get("paused")
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
+            asked: asked(spec),
+            through: self.plan.through && self.plan.version.is_some(),
+            minor: self
+                .etcd
+                .disks
+                .values()
+                .flatten()
+                .filter(|data| Some(data.cluster) == cluster)
+                .filter_map(Data::minor)
+                .max(),
+            label: label(spec).map(str::to_owned),
+            wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
             consent: self.consent(),
             recovering: self.recovering(),
             cluster,
@@ -219,6 +236,8 @@ impl World {
                         });
                     let intact = self.is_intact(&name, row.id);
                     let full = self.is_full(row.id);
+                    let pod = self.kube.pods.get(&name);
+                    let process = pod.and_then(|pod| pod.process);
                     MemberTruth {
                         id: row.id,
                         name,
@@ -227,6 +246,9 @@ impl World {
                         healthy,
                         intact,
                         full,
+                        label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
+                        release: process.map(|process| process.release),
+                        swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
                     }
                 })
                 .collect(),
@@ -286,6 +308,24 @@ impl World {
         };
         disk.and_then(|disk| self.etcd.data(disk))
             .is_some_and(|data| data.me == id)
+    }
+}
+
+/// `spec.version`, or what its absence means.
+/// `spec.pod.persistentVolumeClaimSpec`, where there is one.
+pub(crate) fn claim() -> serde_json::Value {
+    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
+}
+
+/// `spec.pod.labels.team`.
+fn label(spec: &serde_json::Value) -> Option<&str> {
+    spec.pointer("/pod/labels/team")?.as_str()
+}
+
+fn asked(spec: &serde_json::Value) -> Option<Release> {
+    match spec.get("version").and_then(serde_json::Value::as_str) {
+        None => Some(release::DEFAULT),
+        Some(version) => Release::read(version),
     }
 }
 

@@ -182,6 +182,36 @@ pub(super) async fn annotate_pod(
     })
 }
 
+/// Gives the container `etcd` of exactly this pod another image; the kubelet restarts it.
+pub(super) async fn set_image(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    name: &str,
+    image: &str,
+    annotations: &BTreeMap<String, String>,
+) -> Result<WrittenObject, Error> {
+    let api: Api<core::Pod> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
+    let mut metadata = json!({ "annotations": annotations });
+    if let Some(uid) = uid(pre) {
+        metadata["uid"] = json!(uid);
+    }
+    if let Some(version) = &pre.object_version {
+        metadata["resourceVersion"] = json!(version);
+    }
+    let params = PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    // The strategic merge finds the container by its name.
+    let containers = json!([{ "name": names::ETCD_CONTAINER, "image": image }]);
+    let patch = Patch::Strategic(json!({
+        "metadata": metadata, "spec": { "containers": containers },
+    }));
+    let written = within(api.patch(name, &params, &patch)).await?;
+    Ok(child(ObjectKind::Pod, &written))
+}
+
 /// Deletes exactly this child. One that is gone already is as good.
 pub(super) async fn delete(
     executor: &Executor,

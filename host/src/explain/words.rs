@@ -55,6 +55,11 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             )
         }
         Effect::AnnotatePod { name, annotations } => annotate(name, annotations),
+        Effect::SetImage {
+            name,
+            image,
+            annotations: _,
+        } => format!("Restart the container of the pod {name} with the image {image}"),
         Effect::Delete {
             kind,
             name,

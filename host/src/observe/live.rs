@@ -163,6 +163,7 @@ fn pod_head(pod: core::Pod) -> Head {
     Head {
         object: ObjectHead {
             ended,
+            running: pod.running,
             claim: pod.claim,
             ..head.object
         },
@@ -176,7 +177,9 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             uid: metadata.uid.clone().unwrap_or_default(),
             owner: project::controller(metadata),
             deleted: metadata.deletion_timestamp.is_some(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
             ended: false,
+            running: false,
             claim: None,
         },
         owner_in_words: project::owner_in_words(metadata),

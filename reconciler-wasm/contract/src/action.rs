@@ -50,6 +50,15 @@ pub enum Effect {
         /// Keys and their new values.
         annotations: BTreeMap<String, String>,
     },
+    /// Gives the container `etcd` of a living pod another image; the kubelet restarts it on the same disk.
+    SetImage {
+        /// The pod's name.
+        name: String,
+        /// The image.
+        image: String,
+        /// Annotations that tell of it, set in the same write.
+        annotations: BTreeMap<String, String>,
+    },
     /// Deletes one child.
     Delete {
         /// Its kind.
@@ -112,6 +121,7 @@ impl Effect {
             Self::Event { .. } => "Event",
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
+            Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
@@ -128,7 +138,7 @@ impl Effect {
     pub fn kind(&self) -> Option<ObjectKind> {
         match self {
             Self::Apply { object } => Some(object.kind()),
-            Self::AnnotatePod { .. } => Some(ObjectKind::Pod),
+            Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
@@ -149,6 +159,7 @@ impl Effect {
             Self::UpdateStatus { .. } | Self::Event { .. } | Self::Compact { .. } => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
+            | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
             Self::Promote { member }
@@ -171,6 +182,7 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
+            | Self::SetImage { .. }
             | Self::Delete { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
@@ -275,6 +287,9 @@ pub struct Preconditions {
     /// The child as it was in the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectPrecondition>,
+    /// resourceVersion of the child, for an effect that relies on what the snapshot says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_version: Option<String>,
     /// The volume claim a pod is built on: its UID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,

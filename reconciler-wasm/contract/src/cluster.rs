@@ -35,6 +35,9 @@ pub struct EtcdClusterSpec {
     /// etcd version as MAJOR.MINOR.PATCH, with or without a leading v. Default: 3.6.16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// How the members get from one version to another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradePolicy>,
     /// While true the operator keeps the status up to date and leaves all else alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
@@ -48,6 +51,17 @@ pub struct EtcdClusterSpec {
     /// Certificates for peers and clients.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
+}
+
+/// How the members get from one version to another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UpgradePolicy {
+    /// etcd moves by one minor version at a time. True lets the operator walk through all that lie between the running
+    /// version and the asked one, by the newest patch it knows of each. Default: false; it then says the way and waits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub through_minors: bool,
 }
 
 /// Consent to go on from one member when the quorum is lost for good.

@@ -19,7 +19,7 @@ mod status;
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
     EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery, StaticTls,
-    TlsPolicy, VERSION,
+    TlsPolicy, UpgradePolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;

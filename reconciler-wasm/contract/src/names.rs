@@ -20,6 +20,11 @@ pub const VERSION_ANNOTATION: &str = "etcd.version";
 pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
 /// Annotation of a pod: `--initial-cluster-state` of its next start.
 pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
+/// the image in force is the one that runs.
+pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
+/// Annotation of a pod: a digest of the part of `spec.pod` that it was made from.
+pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 /// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
 pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
 /// Name of the container that runs etcd.

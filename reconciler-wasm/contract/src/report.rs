@@ -109,6 +109,8 @@ reasons! {
     Settling,
     /// Leadership is moved away from a member before it leaves.
     MovingLeader,
+    /// `spec.pod` changed: the members' pods are made again one at a time, the leader's last.
+    Reshaping,
     /// A member left etcd's list; its pod and its disk are being deleted.
     MemberDeparting,
     /// A member's pod is gone and is made again on its own disk.
@@ -123,6 +125,10 @@ reasons! {
     ReplacingMember,
     /// A member was ended for using more memory than its limit allows. It is not replaced: a new one would end the same way.
     OutOfMemory,
+    /// A member's volume grows to the size that the spec asks for.
+    VolumeGrowing,
+    /// A member's volume cannot grow; it keeps its size.
+    VolumeNotGrown,
     /// The scheduler finds no node for a member's pod.
     Unschedulable,
     /// The image of a member's pod cannot be pulled.
@@ -151,8 +157,16 @@ reasons! {
     UnreadableStatus,
     /// The asked version is not one this operator runs.
     UnsupportedVersion,
-    /// The asked version or repository differs from the running one, and changing it on a living cluster is not done.
-    VersionNotApplied,
+    /// Members are moved to the asked version or repository, one at a time.
+    Upgrading,
+    /// A restarted member receives what it missed before the next one is restarted.
+    CatchingUp,
+    /// Members are to be moved to another version or repository, and something must pass first.
+    UpgradeHeld,
+    /// etcd does not allow the way from the running version to the asked one, or not in one step.
+    UpgradePath,
+    /// A member does not run with the image it was given. The others stay as they are.
+    UpgradeStuck,
     /// The spec asks for something that this operator accepts and does not use.
     AcceptedNotUsed,
     /// An even number of members tolerates no more failures than one member less.

@@ -231,6 +231,9 @@ pub struct MemberRecord {
     /// Its server version, when it last answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The image its pod was last given: a pod that is made again on its disk gets the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The identity of its disk: the volume claim's UID, or the pod's where data lives in the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,

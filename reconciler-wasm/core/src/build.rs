@@ -5,6 +5,7 @@
 mod disruption;
 mod pod;
 mod service;
+mod shape;
 mod storage;
 
 use contract::{Resource, names};
@@ -13,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 pub(crate) use disruption::disruption_budget;
 pub(crate) use pod::{Start, pod, pod_on_claim, running_image};
 pub(crate) use service::{client_service, is_service_as_wanted, peer_service};
+pub(crate) use shape::shape;
 pub(crate) use storage::claim;
 
 /// Metadata every child has: name, namespace, labels, and the resource as its only owner.

@@ -8,6 +8,7 @@ mod build;
 mod clock;
 mod entropy;
 mod pre;
+mod quantity;
 mod quorum;
 mod status;
 mod step;
@@ -81,6 +82,7 @@ fn decide(step: Step) -> Decision {
         recovery: _,
         recreated: _,
         space_cure: _,
+        moved: _,
         cluster_id: _,
     } = step;
     debug_assert!(

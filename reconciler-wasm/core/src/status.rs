@@ -15,6 +15,7 @@ use crate::assess::{Living, Member, Situation, Stage};
 use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
+use crate::step::upgrade::{self, Plan};
 use crate::step::{self, Change, Sleep, Step};
 use crate::stored;
 use crate::validate::Cluster;
@@ -122,6 +123,11 @@ pub(crate) fn render(
     if let Some(living) = living {
         status.member_records = records::records(situation, living, step);
         count(&mut status, living);
+        if let (Stage::Formed { .. }, Plan::Move(_)) =
+            (&situation.stage, upgrade::plan(cluster, living))
+        {
+            status.target_version = cluster.version.to_string();
+        }
     }
     let asleep = status.asleep_since.is_some();
     conditions::render(
@@ -238,6 +244,18 @@ fn transitions(
             .iter()
             .find(|old| old.name == record.name);
         let was = old.map(|old| old.health);
+        if let (Some(from), Some(to)) = (old.and_then(|old| old.version.as_ref()), &record.version)
+            && from != to
+        {
+            events.push((
+                EventType::Normal,
+                "Member Upgraded".to_owned(),
+                format!("Member {} upgraded from {from} to {to}", record.name),
+            ));
+        }
+        if is_restarting(old, record) {
+            continue;
+        }
         match (was, record.health) {
             (Some(MemberHealth::Healthy), MemberHealth::Unhealthy | MemberHealth::Unknown)
                 if after.asleep_since.is_none() =>
@@ -262,6 +280,15 @@ fn transitions(
         }
     }
     events
+}
+
+/// Whether the member is down because it was given another image: that it is not healthy meanwhile is as meant.
+fn is_restarting(old: Option<&contract::MemberRecord>, record: &contract::MemberRecord) -> bool {
+    let is_moved = |record: &contract::MemberRecord| {
+        let image = record.image.as_deref().and_then(upgrade::version_of_image);
+        image.is_some_and(|image| record.version.as_deref() != Some(&image.to_string()))
+    };
+    is_moved(record) || old.is_some_and(is_moved)
 }
 
 /// Whether objects that say how the cluster stands could not be read.

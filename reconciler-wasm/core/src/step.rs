@@ -12,9 +12,12 @@ mod join;
 mod leave;
 mod recover;
 mod repair;
+mod reshape;
 mod scale;
 mod seal;
 pub(crate) mod space;
+mod storage;
+pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
@@ -54,6 +57,8 @@ pub(crate) struct Step {
     pub(crate) recreated: Option<String>,
     /// What is done about a lack of space, to be remembered before it is done.
     pub(crate) space_cure: Option<SpaceCure>,
+    /// The member whose image is changed, and the image.
+    pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
 }
@@ -159,7 +164,7 @@ fn formed(
     if zero::stay_asleep(cluster, situation, cluster_id, living, step) {
         return;
     }
-    say_what_is_not_applied(cluster, living, step);
+    upgrade::say(cluster, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -169,9 +174,12 @@ fn formed(
     }
     repair::restore_pods(cluster, situation, living, step);
     let Some(membership) = living.membership else {
+        let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
             say_quorum_lost(situation, cluster_id, living, step);
-            consent::begin(cluster, situation, cluster_id, living, step);
+            if !is_taken {
+                consent::begin(cluster, situation, cluster_id, living, step);
+            }
         }
         return;
     };
@@ -184,30 +192,22 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One change of the member list a pass: the first concern that has one to make, or must wait, ends it.
-    let _ = space::cure(cluster, situation, membership, living, step)
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    let is_taken = upgrade::rescue(cluster, situation, living, step)
+        || reshape::rescue(cluster, situation, membership, living, step)
+        || space::cure(cluster, situation, membership, living, step)
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
         || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
+        || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step);
-    furnish::hold_back_failing(situation, step);
-}
-
-fn say_what_is_not_applied(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
-    let running = crate::build::running_image(living);
-    if let Some(running) = running.filter(|running| *running != cluster.image) {
-        step.find(
-            FindingKind::Note,
-            Reason::VersionNotApplied,
-            format!(
-                "Members run {running} and the spec asks for {}. This version of the operator does not change the \
-                 image of a living cluster; new members get {running} too. Set spec.version and spec.repository back.",
-                cluster.image
-            ),
-        );
+    if !is_taken {
+        upgrade::roll(cluster, situation, membership, living, step);
     }
+    storage::grow(cluster, situation, living, step);
+    furnish::hold_back_failing(situation, step);
 }
 
 fn say_quorum_lost(

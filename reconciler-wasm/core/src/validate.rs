@@ -7,7 +7,7 @@ use contract::{
 };
 use semver::Version;
 
-use crate::stored;
+use crate::{build, stored};
 
 /// Image repository when the spec names none.
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
@@ -44,9 +44,14 @@ pub(crate) struct Cluster {
     pub(crate) size: Option<usize>,
     pub(crate) version: Version,
     pub(crate) image: String,
+    repository: String,
+    /// `spec.upgrade.throughMinors`.
+    pub(crate) through_minors: bool,
     pub(crate) paused: bool,
     pub(crate) consent: Option<QuorumRecovery>,
     pub(crate) pod: PodPolicy,
+    /// What pods made from `pod` are marked with.
+    pub(crate) shape: String,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -70,6 +75,11 @@ impl Cluster {
         set.and_then(|variable| variable.value.as_deref()?.parse().ok())
             .filter(|quota| *quota != 0)
             .unwrap_or(DEFAULT_QUOTA)
+    }
+
+    /// The image of another version, from the same repository.
+    pub(crate) fn image_of(&self, version: &Version) -> String {
+        format!("{}:v{version}", self.repository)
     }
 
     /// Where peers reach a member.
@@ -116,8 +126,11 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         namespace: resource.namespace.clone(),
         size,
         image: format!("{repository}:v{version}"),
+        repository: repository.to_owned(),
         version,
+        through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
+        shape: build::shape(&pod),
         consent: spec.quorum_recovery,
         pod,
         findings,

@@ -65,6 +65,11 @@ impl Etcd {
         Ok(self.status().await?.header.member_id)
     }
 
+    /// The version of this member's server.
+    pub async fn version(&self) -> Result<String> {
+        Ok(self.status().await?.version)
+    }
+
     /// Whether this member leads.
     pub async fn leads(&self) -> Result<bool> {
         let status = self.status().await?;
@@ -124,6 +129,7 @@ impl Etcd {
 #[derive(Deserialize)]
 struct Status {
     header: Header,
+    version: String,
     #[serde(default)]
     leader: u64,
 }

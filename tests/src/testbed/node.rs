@@ -152,6 +152,15 @@ impl<'a> Parts<'a> {
             .map(drop)
     }
 
+    /// Gives an image of the node another name beside its own.
+    pub(crate) async fn tag(&self, image: &str, name: &str) -> Result<()> {
+        self.ctr()
+            .args(["images", "tag", "--force", image, name])
+            .run()
+            .await
+            .map(drop)
+    }
+
     /// Starts the kubelet, once the API server knows the node.
     pub(crate) async fn start_kubelet(&self) -> Result<()> {
         let (folder, pki, name) = (

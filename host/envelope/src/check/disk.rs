@@ -7,6 +7,7 @@ use contract::{EtcdView, Preconditions};
 use super::alarm::check_loss;
 use super::membership::{enough, living};
 use super::recovery::check_recovery_stop;
+use super::restart::others_suffice;
 use super::zero::check_stop;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
@@ -94,6 +95,9 @@ pub(super) fn check_pod_deletion(
     }
     if keeps_disk && !votes.is_healthy(member) {
         return Ok(());
+    }
+    if keeps_disk {
+        return others_suffice(&votes, touched);
     }
     enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
 }

@@ -57,6 +57,17 @@ pub(super) fn check_object<'a>(
             name: name.to_owned(),
         });
     }
+    if let (Some(expected), Some(head)) = (&pre.object_version, found)
+        && *expected != head.resource_version
+    {
+        let version = |version: &str| format!("resourceVersion {version}");
+        return Err(Refusal::ObjectChanged {
+            kind,
+            name: name.to_owned(),
+            expected: version(expected),
+            found: version(&head.resource_version),
+        });
+    }
     let expected = match &pre.object {
         None => return Ok(found),
         Some(ObjectPrecondition::Absent) => None,

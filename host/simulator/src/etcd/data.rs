@@ -32,6 +32,8 @@ pub(crate) enum Op {
     Disarm(MemberId),
     /// History up to this revision goes.
     Compact(i64),
+    /// The cluster takes on a minor version.
+    Version(u64),
 }
 
 /// What the quota is filled with.
@@ -70,6 +72,8 @@ pub(crate) struct Data {
     space: Space,
     /// Bytes of the data file, which grows by itself and shrinks only when it is defragmented.
     file: i64,
+    /// The minor version of the cluster, once it has taken one on.
+    minor: Option<u64>,
 }
 
 impl Data {
@@ -92,6 +96,10 @@ impl Data {
         u64::from(self.progress().0)
     }
 
+    pub(crate) fn minor(&self) -> Option<u64> {
+        self.minor
+    }
+
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -104,6 +112,7 @@ impl Data {
             rows: Vec::with_capacity(8),
             space: Space::default(),
             file: 0,
+            minor: None,
         }
     }
 
@@ -155,7 +164,8 @@ impl Data {
             | Op::AddLearner(_)
             | Op::Promote(_)
             | Op::Remove(_)
-            | Op::Publish(_) => {}
+            | Op::Publish(_)
+            | Op::Version(_) => {}
         }
         self.file = self.file.max(self.in_use());
     }
@@ -172,6 +182,7 @@ impl Data {
             | Op::Alarm(_)
             | Op::Disarm(_)
             | Op::Compact(_) => {}
+            Op::Version(minor) => self.minor = Some(minor),
             Op::AddVoter(id) => rows.push(Row {
                 id,
                 learner: false,
@@ -201,6 +212,7 @@ impl Data {
         self.rows.clone_from(&leader.rows);
         self.space.clone_from(&leader.space);
         self.file = self.file.max(self.in_use());
+        self.minor = leader.minor;
     }
 
     /// Goes on as the only member, in a term of its own.

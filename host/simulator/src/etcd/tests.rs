@@ -14,6 +14,7 @@ fn flags<'a>(state: &'a str, initial_cluster: &'a str) -> Flags<'a> {
         state,
         initial_cluster,
         token: "t",
+        minor: 6,
     }
 }
 
@@ -22,6 +23,7 @@ fn peer(disk: u32) -> Peer {
         disk,
         since: 0,
         synced: true,
+        minor: 6,
     }
 }
 
@@ -172,4 +174,33 @@ fn a_removal_that_leaves_too_few_active_voters_is_refused() {
     assert!(etcd.remove(cluster, up, &two, LATER).is_err());
     assert_eq!(etcd.remove(cluster, down, &two, LATER), Ok(()));
     assert!(etcd.is_expelled(3, &peers(&[1, 2, 3])));
+}
+
+/// <https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/#rollback>
+#[test]
+fn a_binary_starts_on_the_data_of_its_minor_version_and_of_the_one_before() {
+    let (mut etcd, cluster) = three();
+    etcd.raise_version(cluster, &peers(&[1, 2, 3]));
+    let mut start = |minor| {
+        let flags = Flags {
+            minor,
+            ..flags("existing", "a=http://a.c.ns.svc:2380")
+        };
+        !ends(&etcd.start(1, "a", &flags, &[]))
+    };
+    assert_eq!([5, 6, 7, 8].map(&mut start), [false, true, true, false]);
+}
+
+/// One member of the old version keeps the way back open.
+#[test]
+fn the_cluster_takes_on_a_version_when_all_members_run_it() {
+    let (mut etcd, cluster) = three();
+    etcd.raise_version(cluster, &peers(&[1, 2, 3]));
+    let mut mixed = peers(&[1, 2, 3]);
+    (mixed[0].minor, mixed[1].minor) = (7, 7);
+    etcd.raise_version(cluster, &mixed);
+    assert_eq!(etcd.data(1).and_then(super::Data::minor), Some(6));
+    mixed[2].minor = 7;
+    etcd.raise_version(cluster, &mixed);
+    assert_eq!(etcd.data(1).and_then(super::Data::minor), Some(7));
 }

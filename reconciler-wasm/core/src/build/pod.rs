@@ -96,11 +96,22 @@ fn entry(name: &str, url: &str) -> String {
     format!("{name}={url}")
 }
 
-/// The image members run, as the first of them by name has it.
+/// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
+/// versions is still at the older one. An image that its pod has and nobody answered with may not even run.
 pub(crate) fn running_image<'a>(living: &Living<'a>) -> Option<&'a str> {
-    living
+    let oldest = living
         .voters()
-        .find_map(|member| member.pod)
+        .filter_map(|member| {
+            let version = semver::Version::parse(&member.status()?.version).ok()?;
+            let pod = member
+                .pod
+                .filter(|pod| version_of(&pod.image) == version.to_string())?;
+            Some((version, pod))
+        })
+        .min_by(|(version, _), (other, _)| version.cmp(other))
+        .map(|(_, pod)| pod);
+    oldest
+        .or_else(|| living.voters().find_map(|member| member.pod))
         .map(|pod| pod.image.as_str())
         .filter(|image| !image.is_empty())
 }
@@ -159,6 +170,7 @@ fn build(
             names::INITIAL_STATE_ANNOTATION.to_owned(),
             start.state.to_owned(),
         ),
+        (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
     if start.alone {
         let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
@@ -168,6 +180,7 @@ fn build(
         let ours = [
             names::INITIAL_CLUSTER_ANNOTATION,
             names::INITIAL_STATE_ANNOTATION,
+            names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {

@@ -13,12 +13,14 @@ use super::is_unread;
 use crate::assess::{Health, Living, Situation, Stage};
 use crate::quorum::quorum;
 use crate::step::Step;
+use crate::step::upgrade::{self, Plan};
 use crate::validate::Cluster;
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
+const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 
@@ -88,6 +90,7 @@ pub(super) fn render(
         progressing(step),
         degraded(situation, living, asleep),
         scaling(cluster, situation, living, asleep),
+        upgrading(cluster, situation, living),
         recovering(step),
         blocked(step),
     ];
@@ -324,6 +327,27 @@ fn scaling(
         std::cmp::Ordering::Greater => {
             claim(SCALING, ConditionStatus::True, Reason::ScalingDown, sizes)
         }
+    }
+}
+
+fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
+    let formed = living.filter(|_| matches!(situation.stage, Stage::Formed { .. }));
+    match formed.map(|living| upgrade::plan(cluster, living)) {
+        Some(Plan::Move(_)) => claim(
+            UPGRADING,
+            ConditionStatus::True,
+            Reason::Upgrading,
+            format!("upgrading to {}", cluster.version),
+        ),
+        Some(Plan::Blocked(why)) => {
+            claim(UPGRADING, ConditionStatus::False, Reason::UpgradePath, why)
+        }
+        Some(Plan::Settled) | None => claim(
+            UPGRADING,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "Members run the asked version.".to_owned(),
+        ),
     }
 }
 

@@ -28,12 +28,17 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
     let old = member.record;
     // Unknown and unhealthy are one state to the clock: a member that flaps between them is down all the time.
     let was_down = old.map(|old| old.health != MemberHealth::Healthy);
+    let status = member.status();
+    // A member that answers with another version has been restarted, whether anybody saw it down or not.
+    let is_another = status.zip(old).is_some_and(|(status, old)| {
+        old.version
+            .as_ref()
+            .is_some_and(|version| *version != status.version)
+    });
     // Members that were stopped on purpose have their whole patience once the others run again.
-    let restarts = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
-    let since = match (
-        old,
-        !restarts && was_down == Some(health != MemberHealth::Healthy),
-    ) {
+    let wakes = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
+    let is_same = !is_another && !wakes && was_down == Some(health != MemberHealth::Healthy);
+    let since = match (old, is_same) {
         (Some(old), true) => old.since.clone(),
         (Some(_) | None, _) => now.clone(),
     };
@@ -41,7 +46,6 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         Some(old) if old.role == role => old.role_since.clone(),
         Some(_) | None => now,
     };
-    let status = member.status();
     let recreations = match (health, old) {
         (MemberHealth::Healthy, _) | (_, None) => 0,
         (MemberHealth::Unhealthy | MemberHealth::Unknown, Some(old)) => {
@@ -58,6 +62,7 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         version: status
             .map(|status| status.version.clone())
             .or_else(|| old.and_then(|old| old.version.clone())),
+        image: image(member, step, old),
         disk: disk(member, old),
         recreations,
     }
@@ -69,6 +74,18 @@ fn remembered_role(role: MemberRole, old: Option<&MemberRecord>) -> MemberRole {
         (MemberRole::Planned, Some(old)) => old.role,
         (MemberRole::Planned | MemberRole::Learner | MemberRole::Voter, _) => role,
     }
+}
+
+/// The image a member was last given, by this very pass where it is given one.
+fn image(member: &Member<'_>, step: &Step, old: Option<&MemberRecord>) -> Option<String> {
+    if let Some((_, image)) = step.moved.as_ref().filter(|(name, _)| name == member.name) {
+        return Some(image.clone());
+    }
+    member
+        .pod
+        .map(|pod| pod.image.clone())
+        .filter(|image| !image.is_empty())
+        .or_else(|| old.and_then(|old| old.image.clone()))
 }
 
 /// A disk is remembered from the first time its member was healthy on it.

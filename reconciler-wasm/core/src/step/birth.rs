@@ -16,7 +16,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, seal, zero};
+use super::{LATER, SOON, Step, furnish, seal, upgrade, zero};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -35,6 +35,17 @@ pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut 
     let Some(size) = cluster.size else { return };
     if size == 0 {
         zero::say_unborn(step);
+        return;
+    }
+    if upgrade::is_inconsistent(&cluster.version) {
+        step.find(
+            FindingKind::Invalid,
+            Reason::UnsupportedVersion,
+            format!(
+                "spec.version {} can lose data when a member crashes; no member is started. Use 3.5.3 or newer.",
+                cluster.version
+            ),
+        );
         return;
     }
     if furnish::is_obstructed(cluster, situation, step) {

@@ -5,7 +5,7 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, leave};
+use super::{LATER, SOON, Step, birth::apply, leave, upgrade};
 use crate::assess::{Disk, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -40,7 +40,12 @@ pub(super) fn restore_pods(
         if member.disk != Disk::Kept {
             continue;
         }
-        let image = build::running_image(living).unwrap_or(&cluster.image);
+        // Never an older version than the member ran: the cluster may have taken on the newer one.
+        let image = member
+            .record
+            .and_then(|record| record.image.as_deref())
+            .or_else(|| build::running_image(living))
+            .unwrap_or(&cluster.image);
         let pod = build::pod_on_claim(
             cluster,
             resource,
@@ -182,13 +187,24 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
         );
     }
     if let Some(waiting) = pod.waiting.as_deref().filter(|why| is_image_problem(why)) {
+        let back = member
+            .record
+            .filter(|_| upgrade::is_on_its_way(member))
+            .and_then(|record| record.version.as_deref())
+            .map_or(String::new(), |ran| {
+                format!(" No other member is touched; set spec.version back to {ran} to return.")
+            });
         return Verdict::Wait(
             Reason::ImagePull,
             format!(
-                "{name}: the image {} cannot be had ({waiting}). Check spec.repository, spec.version and the registry.",
-                pod.image
+                "{name}: the image {} cannot be had ({}). Check spec.repository, spec.version and the registry.{back}",
+                pod.image,
+                waiting.split(':').next().unwrap_or(waiting)
             ),
         );
+    }
+    if let Some((reason, message)) = upgrade::why_down(situation, member) {
+        return Verdict::Wait(reason, message);
     }
     if down >= BEFORE_REPLACEMENT {
         return Verdict::Replace(

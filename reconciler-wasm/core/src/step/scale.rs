@@ -1,12 +1,13 @@
 //! Scaling: one member more or one less, when everybody is healthy.
 //!
-//! Growing adds a learner under a new name. Shrinking takes the newest voter and never the leader.
+//! Growing adds a learner under a new name. Shrinking takes the newest voter and never the leader. Where a member's data
+//! cannot move with its pod, a new member joins before the old one leaves.
 
 use std::collections::BTreeSet;
 
 use contract::{Effect, FindingKind, Membership, Millis, Reason};
 
-use super::{LATER, SOON, Step, leave};
+use super::{LATER, SOON, Step, leave, reshape};
 use crate::assess::{Living, Member, Situation};
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
@@ -29,17 +30,24 @@ pub(super) fn scale(
         return false;
     };
     let voters = living.voters().count();
-    match voters.cmp(&wanted) {
-        std::cmp::Ordering::Equal => false,
-        std::cmp::Ordering::Less => {
-            grow(cluster, situation, membership, living, wanted, step);
-            true
-        }
-        std::cmp::Ordering::Greater => {
-            shrink(situation, membership, living, wanted, step);
-            true
-        }
+    let room = wanted + spare(cluster, living);
+    if voters < room {
+        grow(cluster, situation, membership, living, room, step);
+    } else if voters > wanted {
+        shrink(cluster, situation, membership, living, wanted, step);
+    } else {
+        return false;
     }
+    true
+}
+
+/// Members beyond the wanted number: one, while it is to take the place of another one.
+pub(super) fn spare(cluster: &Cluster, living: &Living<'_>) -> usize {
+    usize::from(
+        living
+            .voters()
+            .any(|member| reshape::is_to_be_replaced(cluster, member)),
+    )
 }
 
 fn grow(
@@ -82,13 +90,16 @@ fn grow(
 }
 
 fn shrink(
+    cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
     wanted: usize,
     step: &mut Step,
 ) {
-    let Some(leaver) = newest(living) else { return };
+    let Some(leaver) = outdated(cluster, living).or_else(|| newest(living)) else {
+        return;
+    };
     let voters = living.voters().count();
     match leave::why_not(living, leaver) {
         Some(leave::Obstacle::Leads) => {
@@ -158,6 +169,15 @@ fn settle(situation: &Situation<'_>, living: &Living<'_>, what: Reason, step: &m
         ),
     );
     step.look_again(Millis(left), Reason::Settling);
+}
+
+/// A voter that another one was made to replace: the leader is the last of them.
+fn outdated<'l, 'a>(cluster: &Cluster, living: &'l Living<'a>) -> Option<&'l Member<'a>> {
+    let leads = living.leader();
+    living
+        .voters()
+        .filter(|member| reshape::is_to_be_replaced(cluster, member))
+        .min_by_key(|member| (member.id == leads, member.name))
 }
 
 /// The voter whose pod is youngest; names decide between equals.

@@ -413,6 +413,7 @@ fn record(index: usize) -> MemberRecord {
         since: LONG_AGO.to_owned(),
         role_since: LONG_AGO.to_owned(),
         version: Some("3.6.16".to_owned()),
+        image: None,
         disk: Some(format!("disk-{}", member(index))),
         recreations: 0,
     }

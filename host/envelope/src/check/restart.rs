@@ -1,0 +1,42 @@
+//! What a restart of a member on its own disk may cost: one vote for a while, and never that of a quorum.
+//!
+//! The disk stays where it is, so a cluster of one or two, which has no quorum to spare, may be restarted when all others
+//! are healthy.
+
+use contract::{EtcdView, MemberId, Preconditions};
+
+use super::membership::{enough, living};
+use crate::quorum::{Votes, quorum};
+use crate::{ObjectHead, Refusal, ResourceHead};
+
+pub(super) fn check_restart(
+    name: &str,
+    pre: &Preconditions,
+    resource: &ResourceHead,
+    object: Option<&ObjectHead>,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    // A container that does not run has no vote to lose.
+    if object.is_some_and(|head| !head.running && !head.deleted) {
+        return Ok(());
+    }
+    let Some(touched) = pre.touches else {
+        return Err(Refusal::Running {
+            pod: name.to_owned(),
+        });
+    };
+    let votes = living(resource, etcd)?;
+    if votes.member_named(name).map(|member| member.id) != Some(touched) {
+        return Err(Refusal::OtherMember {
+            pod: name.to_owned(),
+        });
+    }
+    others_suffice(&votes, touched)
+}
+
+/// Whether one voter may be down for a while: the others are a quorum or, where one or two vote, all healthy.
+pub(super) fn others_suffice(votes: &Votes<'_>, touched: MemberId) -> Result<(), Refusal> {
+    let voters = votes.voters();
+    let needed = quorum(voters).min(voters.saturating_sub(1));
+    enough(votes.healthy_without(Some(touched)), needed)
+}

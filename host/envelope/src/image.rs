@@ -1,0 +1,175 @@
+//! Which images members may run: those of the repository that the spec asks for, and what they run already.
+//!
+//! A living pod may be given the asked version, or one on the way to it where the spec allows a long way.
+
+use std::collections::BTreeMap;
+
+use contract::{EtcdClusterSpec, ObjectKind, Pod, Snapshot, names};
+use semver::Version;
+use serde_json::Value;
+
+use crate::{Refusal, ResourceHead};
+
+const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
+const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
+
+/// The image is `<repository>:<tag>` of the spec's repository. After an edit of the spec it may also be the image of
+/// the birth plan, or one that a member has: those were judged when they were made.
+pub(crate) fn judge_image(
+    image: &str,
+    spec: &EtcdClusterSpec,
+    snapshot: Option<&Snapshot>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let is_asked = tag(image, spec).is_some_and(|tag| {
+        !tag.is_empty()
+            && tag
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_'))
+    });
+    if !is_asked && !snapshot.is_some_and(|snapshot| is_in_use(image, snapshot)) {
+        refusals.push(foreign(image, spec));
+    }
+}
+
+/// A living pod may be given the image of the asked version, or return to the one that its member ran; with
+/// `spec.upgrade.throughMinors` it may also be given one between what members run and what is asked. Nobody else may be waiting for such a restart.
+pub(crate) fn judge_new_image(
+    name: &str,
+    image: &str,
+    annotations: &BTreeMap<String, String>,
+    snapshot: &Snapshot,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    let version = tag(image, spec)
+        .and_then(|tag| tag.strip_prefix('v'))
+        .and_then(|version| Version::parse(version).ok());
+    let is_allowed = version.as_ref().is_some_and(|version| {
+        is_on_the_way(version, snapshot, spec) || has_run(name, version, snapshot)
+    });
+    if !is_allowed {
+        refusals.push(foreign(image, spec));
+    }
+    let pods = || own_pods(snapshot);
+    let restarts = pods()
+        .find(|pod| pod.name == name)
+        .map(|pod| pod.restarts.to_string());
+    let version = version.map(|version| version.to_string());
+    for (key, value) in annotations {
+        let is_true = match key.as_str() {
+            names::VERSION_ANNOTATION => Some(value) == version.as_ref(),
+            names::RESTARTS_ANNOTATION => Some(value) == restarts.as_ref(),
+            _ => false,
+        };
+        if !is_true {
+            refusals.push(Refusal::Annotation {
+                kind: ObjectKind::Pod,
+                name: name.to_owned(),
+                annotation: key.clone(),
+            });
+        }
+    }
+    if !annotations.contains_key(names::RESTARTS_ANNOTATION) {
+        refusals.push(Refusal::MissingPrecondition {
+            effect: "SetImage",
+            target: name.to_owned(),
+            field: names::RESTARTS_ANNOTATION,
+        });
+    }
+    if let Some(other) = pods().find(|pod| pod.name != name && is_about_to_restart(pod)) {
+        refusals.push(Refusal::RestartPending {
+            pod: other.name.clone(),
+        });
+    }
+}
+
+/// The container still runs with the image before the one that its pod has.
+fn is_about_to_restart(pod: &Pod) -> bool {
+    pod.running
+        && pod.deleted.is_none()
+        && pod.annotations.get(names::RESTARTS_ANNOTATION) == Some(&pod.restarts.to_string())
+}
+
+/// Whether the member answered with this version when it last did.
+fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
+    let text =
+        |record: &Value, key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    records(snapshot).any(|record| {
+        text(record, "name").as_deref() == Some(name)
+            && text(record, "version").as_deref() == Some(&version.to_string())
+    })
+}
+
+fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec) -> bool {
+    let asked = spec.version.as_deref().unwrap_or_default();
+    let asked = match asked.trim_start_matches('v') {
+        "" => Some(DEFAULT_VERSION),
+        asked => Version::parse(asked).ok(),
+    };
+    let Some(asked) = asked else { return false };
+    if *version == asked {
+        return true;
+    }
+    let is_long = spec
+        .upgrade
+        .as_ref()
+        .is_some_and(|upgrade| upgrade.through_minors);
+    let answered = snapshot
+        .etcd
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.status.seen())
+        .filter_map(|status| Version::parse(&status.version).ok());
+    let of_images = own_pods(snapshot).filter_map(|pod| {
+        let (_, tag) = pod.image.rsplit_once(":v")?;
+        Version::parse(tag).ok()
+    });
+    let remembered = records(snapshot)
+        .filter_map(|record| record.get("version").and_then(Value::as_str))
+        .filter_map(|version| Version::parse(version).ok());
+    let mut known = answered.chain(of_images).chain(remembered);
+    is_long
+        && known.any(|running| {
+            (running < *version && *version < asked) || (asked < *version && *version < running)
+        })
+}
+
+fn tag<'a>(image: &'a str, spec: &EtcdClusterSpec) -> Option<&'a str> {
+    image.strip_prefix(repository(spec))?.strip_prefix(':')
+}
+
+fn repository(spec: &EtcdClusterSpec) -> &str {
+    spec.repository
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(DEFAULT_REPOSITORY)
+}
+
+fn foreign(image: &str, spec: &EtcdClusterSpec) -> Refusal {
+    Refusal::Image {
+        image: image.to_owned(),
+        repository: repository(spec).to_owned(),
+    }
+}
+
+fn is_in_use(image: &str, snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let birth = ResourceHead::of(resource).birth;
+    let mut remembered = records(snapshot);
+    birth.is_some_and(|birth| birth.image == image)
+        || own_pods(snapshot).any(|pod| pod.image == image)
+        || remembered.any(|record| record.get("image").and_then(Value::as_str) == Some(image))
+}
+
+/// What the status remembers of the members, as it is stored.
+fn records(snapshot: &Snapshot) -> impl Iterator<Item = &Value> {
+    let records = snapshot.resource.status.get("memberRecords");
+    records.and_then(Value::as_array).into_iter().flatten()
+}
+
+fn own_pods(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {
+    let uid = &snapshot.resource.uid;
+    let pods = snapshot.objects.pods.seen().into_iter().flatten();
+    pods.filter(move |pod| pod.owner.as_ref() == Some(uid))
+}

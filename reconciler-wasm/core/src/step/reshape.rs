@@ -1,0 +1,153 @@
+//! Makes members' pods anew when `spec.pod` changed: one at a time, when everybody is healthy, the leader last.
+//!
+//! A member on a claim keeps its disk, its id and its name: its pod is deleted and made again. One with its data in the
+//! pod, or on a claim that the spec no longer asks for, is replaced by a new member that joins first; this file says
+//! which, `scale` does it. Pods without a recorded shape, as the archived operator made them, are left as they are.
+
+use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Reason, names};
+
+use super::{SOON, Step, leave};
+use crate::assess::{Living, Member, Situation};
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// How far a member's log may be behind the leader's before the next member is touched.
+const LAG: u64 = 1_000;
+
+/// Whether the member's pod was made from another `spec.pod`.
+pub(super) fn is_outdated(cluster: &Cluster, member: &Member<'_>) -> bool {
+    let recorded = member
+        .pod
+        .and_then(|pod| pod.annotations.get(names::SHAPE_ANNOTATION));
+    recorded.is_some_and(|shape| *shape != cluster.shape) || is_elsewhere(cluster, member)
+}
+
+/// Whether a new member must take the place of an outdated one, because the data cannot move with the pod.
+pub(super) fn is_to_be_replaced(cluster: &Cluster, member: &Member<'_>) -> bool {
+    is_outdated(cluster, member)
+        && (is_elsewhere(cluster, member) || member.pod.is_some_and(|pod| pod.claim.is_none()))
+}
+
+/// Whether the data is in the pod and a claim is asked for, or the other way round.
+fn is_elsewhere(cluster: &Cluster, member: &Member<'_>) -> bool {
+    member.pod.is_some_and(|pod| {
+        pod.annotations.contains_key(names::SHAPE_ANNOTATION)
+            && pod.claim.is_some() != cluster.has_volumes()
+    })
+}
+
+/// Makes the pod of a voter that is down anew, when its spec was the wrong one: it has nothing to lose by it. Says
+/// whether it did.
+pub(super) fn rescue(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let stuck = living.voters().find(|member| {
+        !member.is_healthy()
+            && is_outdated(cluster, member)
+            && !is_to_be_replaced(cluster, member)
+            && member
+                .pod
+                .is_some_and(|pod| !pod.running && pod.deleted.is_none())
+    });
+    stuck.is_some_and(|member| make_anew(situation, membership, living, member, step))
+}
+
+/// Takes one step towards pods of the asked shape. Says whether it did, or waits for the step before.
+pub(super) fn reshape(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let leads = living.leader();
+    let mut outdated: Vec<&Member<'_>> = living
+        .voters()
+        .filter(|member| is_outdated(cluster, member) && !is_to_be_replaced(cluster, member))
+        .collect();
+    outdated.sort_by_key(|member| (member.id == leads, member.name));
+    let Some(member) = outdated.first() else {
+        return false;
+    };
+    if let Some(late) = living
+        .voters()
+        .find(|member| !has_caught_up(member, living))
+    {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::CatchingUp,
+            late.name,
+            format!(
+                "{} is not Ready, or receives what it missed; the next pod waits for it.",
+                late.name
+            ),
+        );
+        step.look_again(SOON, Reason::CatchingUp);
+        return true;
+    }
+    let is_alone = living.voters().count() == 1;
+    if member.id == leads && !is_alone {
+        leave::move_leader(situation, membership, living, member, step);
+        return true;
+    }
+    make_anew(situation, membership, living, member, step)
+}
+
+fn has_caught_up(member: &Member<'_>, living: &Living<'_>) -> bool {
+    let leads = living.leader();
+    let leader = living
+        .voters()
+        .find(|member| member.id == leads)
+        .and_then(Member::status);
+    let (Some(leader), Some(status)) = (leader, member.status()) else {
+        return false;
+    };
+    member.pod.is_some_and(|pod| pod.ready)
+        && status.raft_applied_index.saturating_add(LAG) >= leader.raft_index
+}
+
+fn make_anew(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    step: &mut Step,
+) -> bool {
+    let Some(pod) = member.pod else { return false };
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let voters = living.voters().count();
+    let mut action = pre::action(resource, effect)
+        .present(&pod.uid)
+        .on_members(membership);
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters - 1)).ok();
+    let note = format!(
+        "The pod of {} is made again on its own disk, because spec.pod changed",
+        member.name
+    );
+    step.actions.push(action);
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::Reshaping,
+        note.clone(),
+    ));
+    step.find_of(
+        FindingKind::Doing,
+        Reason::Reshaping,
+        member.name,
+        format!("{note}."),
+    );
+    step.look_again(SOON, Reason::PodTerminating);
+    true
+}

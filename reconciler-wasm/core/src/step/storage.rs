@@ -1,0 +1,166 @@
+//! Lets members' volumes grow when the spec asks for more, and says what of a changed claim does not reach them.
+//!
+//! Kubernetes grows a volume while it is used, where its StorageClass allows that
+//! (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims>). It never shrinks one.
+
+use contract::{Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume};
+use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
+
+use super::{Step, birth::apply};
+use crate::assess::{Living, Situation};
+use crate::build;
+use crate::pre::{self, ActionExt};
+use crate::quantity;
+use crate::validate::Cluster;
+
+/// How often a refused growth is asked for again, and in how long a part of that time.
+const AGAIN: (Millis, Millis) = (Millis::seconds(600), Millis::seconds(15));
+
+/// Asks for larger volumes where the spec does.
+pub(super) fn grow(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let Some(template) = &cluster.pod.persistent_volume_claim_spec else {
+        return;
+    };
+    let Some(wanted) = requested(template) else {
+        return;
+    };
+    say_other_class(template, living, step);
+    let mut too_small = Vec::new();
+    let members = living.members.iter().filter_map(|member| member.volume);
+    for volume in members.filter(|volume| volume.deleted.is_none()) {
+        let has = volume.requested.as_deref().unwrap_or_default();
+        match (quantity::bytes(wanted), quantity::bytes(has)) {
+            (Some(more), Some(less)) if more > less => too_small.push(volume),
+            (Some(less), Some(more)) if more > less => step.find_of(
+                FindingKind::Note,
+                Reason::AcceptedNotUsed,
+                &volume.name,
+                format!(
+                    "The volume of {} has {has} and the spec asks for {wanted}: a volume does not shrink. New members get \
+                     {wanted}.",
+                    volume.name
+                ),
+            ),
+            (Some(_) | None, _) => say_under_way(volume, step),
+        }
+    }
+    ask(cluster, situation, &too_small, wanted, step);
+}
+
+fn requested(template: &PersistentVolumeClaimSpec) -> Option<&str> {
+    let requests = template.resources.as_ref()?.requests.as_ref()?;
+    Some(requests.get("storage")?.0.as_str())
+}
+
+fn ask(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    too_small: &[&Volume],
+    wanted: &str,
+    step: &mut Step,
+) {
+    let refused = refusal(situation, too_small);
+    if let Some(message) = &refused {
+        step.find(
+            FindingKind::Blocked,
+            Reason::VolumeNotGrown,
+            message.clone(),
+        );
+    }
+    let (span, part) = AGAIN;
+    let is_due = situation.snapshot.now.0.rem_euclid(span.0) < part.0;
+    if refused.is_some() && !is_due {
+        return;
+    }
+    let resource = &situation.snapshot.resource;
+    for volume in too_small {
+        let claim = build::claim(cluster, resource, &volume.name);
+        step.actions.push(
+            pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).present(&volume.uid),
+        );
+        if refused.is_none() {
+            step.find_of(
+                FindingKind::Doing,
+                Reason::VolumeGrowing,
+                &volume.name,
+                format!(
+                    "The volume of {} is asked to grow to {wanted}.",
+                    volume.name
+                ),
+            );
+        }
+    }
+}
+
+/// Why these volumes could not grow: as the last pass was told, or as it is remembered for this very spec.
+fn refusal(situation: &Situation<'_>, too_small: &[&Volume]) -> Option<String> {
+    let first = too_small.first()?;
+    let is_theirs = |past: &&PastOutcome| {
+        past.kind == Some(ObjectKind::PersistentVolumeClaim)
+            && past.outcome == OutcomeKind::Failed
+            && too_small.iter().any(|volume| volume.name == past.target)
+    };
+    let memory = situation.memory;
+    let is_told = memory.observed_generation == Some(situation.snapshot.resource.generation);
+    let told = memory
+        .conditions
+        .iter()
+        .find(|told| is_told && told.reason == Reason::VolumeNotGrown.name())
+        .map(|told| told.message.clone());
+    told.or_else(|| {
+        let past = situation.snapshot.outcomes.iter().find(is_theirs)?;
+        Some(format!(
+            "The volume of {} cannot grow: {}. Let its StorageClass {} allow it (allowVolumeExpansion), or set the size in \
+             spec.pod.persistentVolumeClaimSpec back.",
+            past.target,
+            past.message,
+            first.storage_class.as_deref().unwrap_or("(none)")
+        ))
+    })
+}
+
+fn say_under_way(volume: &Volume, step: &mut Step) {
+    let (Some(asked), Some(has)) = (&volume.requested, &volume.capacity) else {
+        return;
+    };
+    let is_under_way = quantity::bytes(asked) > quantity::bytes(has);
+    if is_under_way {
+        let why = volume.resize.as_deref().unwrap_or("its driver is at it");
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::VolumeGrowing,
+            &volume.name,
+            format!(
+                "The volume of {} grows from {has} to {asked} ({why}).",
+                volume.name
+            ),
+        );
+    }
+}
+
+fn say_other_class(template: &PersistentVolumeClaimSpec, living: &Living<'_>, step: &mut Step) {
+    let Some(wanted) = &template.storage_class_name else {
+        return;
+    };
+    let mut others = living
+        .members
+        .iter()
+        .filter_map(|member| member.volume)
+        .filter(|volume| volume.storage_class.as_ref() != Some(wanted));
+    if let Some(volume) = others.next() {
+        step.find(
+            FindingKind::Note,
+            Reason::AcceptedNotUsed,
+            format!(
+                "spec.pod.persistentVolumeClaimSpec.storageClassName {wanted} is for new members; the volume of {} stays \
+                 where it is.",
+                volume.name
+            ),
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! What the members run, and what they are to run next.
+//!
+//! Joins versions that members answered with, images of their pods and the asked version. Changes nothing.
+
+use contract::{Pod, names};
+use semver::Version;
+
+use super::path::{self, Way};
+use crate::assess::{Living, Member};
+use crate::validate::Cluster;
+
+/// Where a cluster stands between what it runs and what is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// Every voter has the asked image and answered with its version.
+    Settled,
+    /// Members are to be moved to this stage.
+    Move(Stage),
+    /// Nothing is moved; in words.
+    Blocked(String),
+}
+
+/// Where all members are moved to next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stage {
+    pub(crate) version: Version,
+    pub(crate) image: String,
+    /// It is the first of a minor version that no member runs: all must agree on the one before.
+    pub(crate) is_next_minor: bool,
+}
+
+/// Plans the next stage of a cluster that has formed.
+pub(crate) fn plan(cluster: &Cluster, living: &Living<'_>) -> Plan {
+    let mut ran: Vec<Version> = living.voters().filter_map(version_ran).collect();
+    ran.sort();
+    let (Some(lowest), Some(highest)) = (ran.first(), ran.last()) else {
+        return Plan::Settled;
+    };
+    let is_settled = lowest == highest
+        && *lowest == cluster.version
+        && living
+            .voters()
+            .filter_map(|member| member.pod)
+            .all(|pod| pod.image == cluster.image && !is_restart_pending(pod));
+    if is_settled {
+        return Plan::Settled;
+    }
+    let version = match path::way(lowest, highest, &cluster.version) {
+        Err(no_way) => return Plan::Blocked(format!("{no_way}.")),
+        Ok(Way::Back(version)) => version,
+        Ok(Way::Forward(stages)) => match stages.as_slice() {
+            [first, rest @ ..] if rest.is_empty() || cluster.through_minors => first.clone(),
+            _ => return Plan::Blocked(long_way(lowest, &stages)),
+        },
+    };
+    if let Some(why) = why_no_return(living, highest, &version) {
+        return Plan::Blocked(why);
+    }
+    Plan::Move(Stage {
+        image: cluster.image_of(&version),
+        is_next_minor: version.minor > highest.minor,
+        version,
+    })
+}
+
+/// Says why members of `highest` cannot return to the older minor version of `version`, if they cannot: the cluster
+/// takes on a version as soon as all members run it, and one that answers with the old version and
+/// keeps the old image is the proof that it has not.
+fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> Option<String> {
+    if version.minor >= highest.minor {
+        return None;
+    }
+    let keeps_back = |member: &Member<'_>| {
+        member
+            .pod
+            .and_then(|pod| version_of_image(&pod.image))
+            .is_some_and(|image| image.minor == version.minor)
+            && member.answers
+            && version_ran(member).is_some_and(|ran| ran.minor == version.minor)
+    };
+    if living.voters().any(keeps_back) {
+        return None;
+    }
+    Some(format!(
+        "all members have {highest} or are being restarted with it, so the cluster takes on that version and {version} \
+         would not read its data. Set spec.version back to {highest}."
+    ))
+}
+
+fn long_way(lowest: &Version, stages: &[Version]) -> String {
+    let all: Vec<String> = std::iter::once(lowest)
+        .chain(stages)
+        .map(ToString::to_string)
+        .collect();
+    let first = stages.first().unwrap_or(lowest);
+    format!(
+        "etcd does not go there in one step; the way is {}. Set spec.upgrade.throughMinors to true to let the operator \
+         walk it, or set spec.version to {first} first.",
+        all.join(" -> ")
+    )
+}
+
+/// The version a member runs, or ran when it last answered; that of its image when it never did.
+pub(crate) fn version_ran(member: &Member<'_>) -> Option<Version> {
+    let answered = member
+        .status()
+        .map(|status| status.version.as_str())
+        .or_else(|| member.record.and_then(|record| record.version.as_deref()));
+    match answered {
+        Some(version) => Version::parse(version).ok(),
+        None => member.pod.and_then(|pod| version_of_image(&pod.image)),
+    }
+}
+
+/// The version an image's tag names.
+pub(crate) fn version_of_image(image: &str) -> Option<Version> {
+    let (_, tag) = image.rsplit_once(":v")?;
+    Version::parse(tag).ok()
+}
+
+/// Whether the pod's image was changed and its container has not been restarted since.
+pub(crate) fn is_restart_pending(pod: &Pod) -> bool {
+    pod.annotations
+        .get(names::RESTARTS_ANNOTATION)
+        .is_some_and(|count| *count == pod.restarts.to_string())
+}
+
+/// Whether some container still runs with the image before the one that its pod has.
+pub(crate) fn is_restart_due(living: &Living<'_>) -> bool {
+    living
+        .pods
+        .values()
+        .any(|pod| pod.running && pod.deleted.is_none() && is_restart_pending(pod))
+}
+
+/// Whether the member has never answered with the image that its pod has.
+pub(crate) fn is_on_its_way(member: &Member<'_>) -> bool {
+    let Some(pod) = member.pod else { return false };
+    let ran = member
+        .record
+        .and_then(|record| record.version.as_deref())
+        .and_then(|version| Version::parse(version).ok());
+    is_restart_pending(pod) || (ran.is_some() && ran != version_of_image(&pod.image))
+}

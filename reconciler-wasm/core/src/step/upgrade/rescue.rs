@@ -1,0 +1,156 @@
+//! Gives a member that is down another image: the planned one, or the one it ran when it cannot go on.
+//!
+//! It has nothing to lose by it. One at a time all the same, because an image may be one that does not run.
+
+use contract::{Action, FindingKind, Pod, Reason};
+
+use super::plan::{
+    self, Plan, Stage, is_on_its_way, is_restart_due, is_restart_pending, plan, version_of_image,
+};
+use super::{on_quorum, set_image};
+use crate::assess::{Disk, Living, Member, Situation};
+use crate::step::{SOON, Step};
+use crate::validate::Cluster;
+
+/// Gives a voter that is down the image it is to have. Says whether it did.
+pub(in crate::step) fn rescue(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let stage = match plan(cluster, living) {
+        Plan::Settled => return false,
+        Plan::Move(stage) => Some(stage),
+        Plan::Blocked(_) => None,
+    };
+    if is_restart_due(living)
+        || living
+            .voters()
+            .any(|member| is_proving(member, stage.as_ref()))
+    {
+        return false;
+    }
+    let rescued = living
+        .voters()
+        .filter(|member| {
+            // One that never answered has nothing to return to, and is replaced when it stays away.
+            let has_run = member.record.is_some_and(|record| record.version.is_some());
+            !member.is_healthy() && member.disk == Disk::Kept && has_run
+        })
+        .find_map(|member| {
+            let pod = member
+                .pod
+                .filter(|pod| pod.deleted.is_none() && pod.unschedulable.is_none())?;
+            let next = match &stage {
+                Some(stage) if may_go_on(living, pod, stage) => stage.clone(),
+                Some(_) | None => what_it_ran(cluster, living, member, pod)?,
+            };
+            let action = change(situation, living, member, pod, &next)?;
+            Some((member, pod, next, action))
+        });
+    let Some((member, pod, next, action)) = rescued else {
+        return false;
+    };
+    step.actions.push(action);
+    step.find_of(
+        FindingKind::Doing,
+        Reason::Upgrading,
+        member.name,
+        format!(
+            "{} is down with {} and gets {}: {}.",
+            member.name,
+            pod.image,
+            next.image,
+            member.complaint()
+        ),
+    );
+    step.moved = Some((member.name.to_owned(), next.image));
+    step.look_again(SOON, Reason::Upgrading);
+    true
+}
+
+/// Whether it has the planned image and has not answered with it.
+fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
+    !member.answers
+        && is_on_its_way(member)
+        && member
+            .pod
+            .zip(stage)
+            .is_some_and(|(pod, stage)| pod.image == stage.image)
+}
+
+/// Whether the cluster is known to have taken on the minor version before that of the stage: the member was given the
+/// stage's before, or the data files say so.
+fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
+    let was_given =
+        version_of_image(&pod.image).is_some_and(|image| image.minor == stage.version.minor);
+    let is_taken_on = || {
+        living.voters().filter_map(Member::status).any(|status| {
+            super::minor_of(&status.version).is_some_and(|minor| {
+                minor + 1 == stage.version.minor
+                    && status.storage_version.as_deref().and_then(super::minor_of) == Some(minor)
+            })
+        })
+    };
+    !stage.is_next_minor || was_given || is_taken_on()
+}
+
+/// The image a member ran before it was given one that it never answered with, where it cannot have taken the cluster
+/// to a newer version with that one.
+fn what_it_ran(
+    cluster: &Cluster,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    pod: &Pod,
+) -> Option<Stage> {
+    let version = plan::version_ran(member).filter(|_| is_on_its_way(member) && !pod.running)?;
+    // A pod that was made again with the image has no count to compare with.
+    let waits_for_image = pod
+        .waiting
+        .as_deref()
+        .is_some_and(|why| why.contains("Image"));
+    let never_ran = is_restart_pending(pod) || (pod.restarts == 0 && waits_for_image);
+    let same_minor = version_of_image(&pod.image).is_some_and(|image| image.minor == version.minor);
+    let is_kept_back = || {
+        living
+            .voters()
+            .filter_map(Member::status)
+            .any(|status| super::minor_of(&status.version) == Some(version.minor))
+    };
+    (never_ran || same_minor || is_kept_back()).then(|| Stage {
+        image: cluster.image_of(&version),
+        is_next_minor: false,
+        version,
+    })
+}
+
+/// The change of a member's image that costs no vote, or that the others can bear.
+fn change(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    pod: &Pod,
+    next: &Stage,
+) -> Option<Action> {
+    if pod.image == next.image {
+        return None;
+    }
+    let action = set_image(situation, member, next)?;
+    // A container that does not run has no vote to lose. Without a quorum, only what was begun is finished or undone.
+    if !pod.running && (living.votes().has_quorum() || is_begun(living, member, next)) {
+        return Some(action);
+    }
+    let others_are_healthy = living
+        .voters()
+        .all(|other| other.name == member.name || other.is_healthy());
+    let membership = living.membership.filter(|_| others_are_healthy)?;
+    on_quorum(action, membership, member)
+}
+
+/// Whether the member was being moved already, or stays within what it ran. A sole voter has nobody to wait for.
+fn is_begun(living: &Living<'_>, member: &Member<'_>, next: &Stage) -> bool {
+    living.voters().count() == 1
+        || is_on_its_way(member)
+        || plan::version_ran(member).is_some_and(|ran| ran.minor == next.version.minor)
+}
