@@ -103,7 +103,8 @@ impl OldNames {
     pub(super) fn see(&self, key: &ClusterKey, snapshot: &Snapshot) {
         let resource = &snapshot.resource;
         let phase = resource.status.get("phase");
-        let failed = phase.is_some_and(|phase| Phase::deserialize(phase) == Ok(Phase::Failed));
+        let failed =
+            phase.is_some_and(|phase| matches!(Phase::deserialize(phase), Ok(Phase::Failed)));
         let now = Known {
             uid: resource.uid.clone(),
             generation: resource.generation,
