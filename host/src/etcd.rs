@@ -10,9 +10,11 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use contract::{
-    Alarm, AlarmKind, ClusterId, EndpointStatus, MemberId, Membership, Millis, Pod, names,
+    Alarm, AlarmKind, ClusterId, EndpointStatus, HashKv, MemberId, Membership, Millis, Pod, names,
 };
-use etcd_client::{AlarmAction, AlarmType, Client, GetOptions, MemberAddOptions};
+use etcd_client::{
+    AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, GetOptions, MemberAddOptions,
+};
 use tonic::transport::{Channel, Endpoint};
 
 pub use identity::Identity;
@@ -29,6 +31,15 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(8);
 /// The smallest key there can be.
 const NO_KEY: &[u8] = &[0];
 
+/// How long a compaction may take to reach the disk of the member that is asked. It goes on when nobody waits any more.
+const COMPACTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a member may take to rewrite its data file: one of 8 GiB on a slow disk. It goes on when nobody waits any more.
+const DEFRAGMENTATION_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a member may take to read all its keys.
+const HASH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// etcd's answer to a compaction that another one has overtaken.
+const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
 /// etcd's own check of a membership change, made before anything happens, though with the code of a lost connection.
 const UNHEALTHY: &str = "etcdserver: unhealthy cluster";
 
@@ -163,6 +174,7 @@ impl Connection {
             db_size: answer.db_size(),
             db_size_in_use: answer.raft_used_db_size(),
             quota: Some(answer.db_size_quota()).filter(|&quota| quota != 0),
+            revision: Some(header.revision()),
             errors: answer.errors().to_vec(),
             hash_kv: None,
             took: Millis(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX)),
@@ -262,6 +274,65 @@ impl Connection {
         within(CHANGE_TIMEOUT, client.member_remove(member.0))
             .await
             .map(drop)
+    }
+
+    /// `KV/Compact`, waiting until the history is gone from this member's disk. One that is gone already is no error.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn compact(&self, revision: i64) -> Result<(), Error> {
+        let mut client = self.client.kv_client();
+        let options = CompactionOptions::new().with_physical();
+        match within(COMPACTION_TIMEOUT, client.compact(revision, Some(options))).await {
+            Err(Error::Call(status)) if status.message() == COMPACTED => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    /// `Maintenance/Defragment` of this very member, which answers nobody meanwhile.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn defragment(&self) -> Result<(), Error> {
+        let mut client = self.client.maintenance_client();
+        within(DEFRAGMENTATION_TIMEOUT, client.defragment())
+            .await
+            .map(drop)
+    }
+
+    /// `Maintenance/Alarm`: ends an alarm. One that does not stand is no error.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn disarm(&self, kind: AlarmKind, member: Option<MemberId>) -> Result<(), Error> {
+        let mut client = self.client.maintenance_client();
+        let kind = match kind {
+            AlarmKind::Nospace => AlarmType::Nospace,
+            AlarmKind::Corrupt => AlarmType::Corrupt,
+        };
+        let mut options = AlarmOptions::new();
+        options.with_member(member.map_or(0, |member| member.0));
+        within(
+            CHANGE_TIMEOUT,
+            client.alarm(AlarmAction::Deactivate, kind, Some(options)),
+        )
+        .await
+        .map(drop)
+    }
+
+    /// `Maintenance/HashKV`: the hash of all keys of this member up to a revision; zero is its newest.
+    ///
+    /// # Errors
+    /// It did not answer in time, is a learner, or has that revision no more or not yet.
+    pub async fn hash_kv(&self, revision: i64) -> Result<HashKv, Error> {
+        let mut client = self.client.maintenance_client();
+        let answer = within(HASH_TIMEOUT, client.hash_kv(revision)).await?;
+        let newest = answer.header().ok_or(Error::Headless)?.revision();
+        Ok(HashKv {
+            revision: if revision == 0 { newest } else { revision },
+            compact_revision: answer.compact_version(),
+            hash: answer.hash(),
+        })
     }
 
     /// `Maintenance/MoveLeader`; only the leader itself takes it.

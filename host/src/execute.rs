@@ -253,6 +253,27 @@ impl Executor {
                     .await
                     .map_err(etcd::error)?;
             }
+            Effect::Compact { revision } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .compact(*revision)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::Defragment { member } => {
+                etcd::member(*member, &read.fresh.etcd, pass, memory)
+                    .await?
+                    .defragment()
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::Disarm { kind, member } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .disarm(*kind, *member)
+                    .await
+                    .map_err(etcd::error)?;
+            }
         }
         Ok(())
     }

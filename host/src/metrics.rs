@@ -4,12 +4,14 @@
 //! caches, the recorder, the lease) is read when it is scraped, not counted twice.
 
 mod certificates;
+mod clusters;
+mod old;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Effect, OutcomeKind, Phase};
+use contract::{Effect, OutcomeKind, Phase, Reason, Snapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -20,9 +22,12 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use serde::Deserialize;
 
+use crate::key::ClusterKey;
 use crate::lease::Leadership;
 use crate::observe::World;
 use crate::recorder::Recorder;
+use clusters::Looks;
+use old::OldNames;
 
 /// From a cached look to a pass with a frozen member.
 const SECONDS: [f64; 10] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0];
@@ -84,6 +89,8 @@ pub struct Metrics {
     pass_seconds: Histogram,
     decision_seconds: Histogram,
     decision_fuel: Histogram,
+    looks: Arc<Looks>,
+    old: OldNames,
 }
 
 impl Metrics {
@@ -96,7 +103,10 @@ impl Metrics {
         let pass_seconds = Histogram::new(SECONDS);
         let decision_seconds = Histogram::new(SECONDS);
         let decision_fuel = Histogram::new(FUEL);
-        let mut registry = Registry::with_prefix("binnacle");
+        let mut all = Registry::default();
+        let old = OldNames::register(&mut all);
+        let looks = Arc::new(Looks::default());
+        let registry = all.sub_registry_with_prefix("binnacle");
         registry.register(
             "passes",
             "Passes over one cluster, by how they ended",
@@ -132,20 +142,44 @@ impl Metrics {
             ("version", version.to_owned()),
         ]);
         registry.register("module", "The active reconciler module", info);
-        registry.register_collector(Box::new(scraped));
+        let looks_of = Arc::clone(&looks);
+        registry.register_collector(Box::new(Collected {
+            scraped,
+            looks: looks_of,
+        }));
         Self {
-            registry: Arc::new(registry),
+            registry: Arc::new(all),
             passes,
             effects,
             refusals,
             pass_seconds,
             decision_seconds,
             decision_fuel,
+            looks,
+            old,
         }
     }
 
+    /// A cluster was looked at.
+    pub fn see(&self, key: &ClusterKey, snapshot: &Snapshot) {
+        self.looks.keep(key, snapshot);
+        self.old.see(key, snapshot);
+    }
+
+    /// A cluster is gone; its series go with it.
+    pub fn forget(&self, key: &ClusterKey) {
+        self.looks.forget(key);
+        self.old.forget(key);
+    }
+
     /// A pass ended.
-    pub fn count_pass(&self, end: PassEnd, took: Duration) {
+    pub fn count_pass(&self, key: &ClusterKey, end: PassEnd, took: Duration) {
+        self.old.count_pass(key, took);
+        match end {
+            PassEnd::Decided => {}
+            PassEnd::Refused | PassEnd::Failed => self.old.count_failure(Reason::DecisionRefused),
+            PassEnd::Unobserved => self.old.count_failure(Reason::KubernetesUnreadable),
+        }
         self.passes
             .get_or_create(&OutcomeLabel {
                 outcome: end.name(),
@@ -171,6 +205,9 @@ impl Metrics {
 
     /// An action ended.
     pub fn count_effect(&self, effect: &Effect, outcome: OutcomeKind) {
+        if outcome == OutcomeKind::Failed {
+            self.old.count_failure(Reason::ActionFailed);
+        }
         let outcome = match outcome {
             OutcomeKind::Done => "Done",
             OutcomeKind::Refused => "Refused",
@@ -228,9 +265,21 @@ impl Scraped {
     }
 }
 
-impl Collector for Scraped {
+/// What is asked at the moment of a scrape, and what was kept for it.
+#[derive(Debug)]
+struct Collected {
+    scraped: Scraped,
+    looks: Arc<Looks>,
+}
+
+impl Collector for Collected {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
-        let held = ConstGauge::new(i64::from(self.leadership.is_held()));
+        let Self { scraped, looks } = self;
+        // Who does not lead looks at nobody, and would show how things once were.
+        if scraped.leadership.is_held() {
+            clusters::encode(&mut encoder, &scraped.world, looks)?;
+        }
+        let held = ConstGauge::new(i64::from(scraped.leadership.is_held()));
         held.encode(encoder.encode_descriptor(
             "leading",
             "1 while this instance holds the lease",
@@ -241,18 +290,18 @@ impl Collector for Scraped {
             (
                 "records_written",
                 "Records in recordings",
-                self.recorder.written(),
+                scraped.recorder.written(),
             ),
             (
                 "records_dropped",
                 "Records lost because the disk could not keep up",
-                self.recorder.dropped(),
+                scraped.recorder.dropped(),
             ),
         ] {
             let count = ConstCounter::new(count);
             count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
         }
-        let ends = certificates::ends(&self.world);
+        let ends = certificates::ends(&self.scraped.world);
         ends.encode(encoder.encode_descriptor(
             "certificate_end_timestamp",
             "When a certificate ends, in seconds since 1970",
@@ -260,7 +309,7 @@ impl Collector for Scraped {
             ends.metric_type(),
         )?)?;
         let family = Family::<PhaseLabel, Gauge>::default();
-        for (phase, count) in self.clusters() {
+        for (phase, count) in scraped.clusters() {
             family.get_or_create(&PhaseLabel { phase }).set(count);
         }
         family.encode(encoder.encode_descriptor(
@@ -271,3 +320,6 @@ impl Collector for Scraped {
         )?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,9 +91,11 @@ impl Passes {
         let (end, after) = match found {
             Ok(Found::Gone) => {
                 debug!("The resource is gone");
+                self.metrics.forget(key);
                 return After::Gone;
             }
             Ok(Found::Snapshot(snapshot)) => {
+                self.metrics.see(key, &snapshot);
                 self.decide_and_act(key, trigger, &snapshot, &mut memory)
                     .await
             }
@@ -102,7 +104,7 @@ impl Passes {
                 (PassEnd::Unobserved, retry(&mut memory))
             }
         };
-        self.metrics.count_pass(end, began.elapsed());
+        self.metrics.count_pass(key, end, began.elapsed());
         self.memories.put(key.clone(), memory);
         after
     }

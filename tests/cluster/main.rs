@@ -17,6 +17,7 @@ mod recordings;
 mod reshape;
 mod restarts;
 mod scale;
+mod space;
 mod standing;
 mod surroundings;
 mod upgrade;
@@ -163,6 +164,14 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
             scale::up_and_down_under_writes,
+        ),
+        scenarios.trial(
+            "space::a_used_up_quota_is_cured_once_keys_are_deleted",
+            space::keys_deleted,
+        ),
+        scenarios.trial(
+            "space::a_quota_used_up_by_history_is_cured_by_itself",
+            space::history_only,
         ),
         scenarios.trial(
             "disks::two_of_three_disks_lost_is_told_and_nothing_is_destroyed",

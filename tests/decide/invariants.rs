@@ -62,6 +62,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         .all(|member| member.label == truth.label || (truth.size == 0 && is_in_pod(member)));
     truth.cluster.is_some()
         && truth.confirmed
+        && !truth.alarmed
         && truth.members.len() == size
         && truth
             .members
@@ -266,7 +267,31 @@ fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
         Deed::DeletedClaim(name) if listed(name).is_some() => {
             violation("no disk of a listed member is deleted", at, name.clone())
         }
-        Deed::StartedNew(_) | Deed::Moved(_) | Deed::DeletedClaim(_) | Deed::Wrote(_) => None,
+        Deed::Compacted(_) | Deed::Defragmented(_) if !before.alarmed => violation(
+            "history is given up and members are stopped only for lack of space",
+            at,
+            format!("{deed:?}"),
+        ),
+        // One or two members have no quorum without one of them.
+        Deed::Defragmented(id) if before.members.len() > 2 => keeps_quorum(
+            at,
+            deed,
+            &after(before, |member| {
+                member.healthy &= member.id != *id;
+                true
+            }),
+        ),
+        Deed::Disarmed(_) => {
+            let full = before.members.iter().find(|member| member.full)?;
+            let words = format!("{deed:?} while {} is full", full.name);
+            violation("the alarm stays while a member is full", at, words)
+        }
+        Deed::StartedNew(_)
+        | Deed::Moved(_)
+        | Deed::DeletedClaim(_)
+        | Deed::Compacted(_)
+        | Deed::Defragmented(_)
+        | Deed::Wrote(_) => None,
     }
 }
 
@@ -412,6 +437,9 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             | Deed::StartedAlone(_)
             | Deed::Restarted(_)
             | Deed::Moved(_)
+            | Deed::Compacted(_)
+            | Deed::Defragmented(_)
+            | Deed::Disarmed(_)
             | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,

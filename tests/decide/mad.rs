@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(9) {
+    let effect = match whim.pick(12) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -70,6 +70,15 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             pre.departed = Some(name.to_owned());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
         }
+        8 => Effect::Compact { revision: 2_000 },
+        9 => {
+            pre.touches = Some(member.id);
+            Effect::Defragment { member: member.id }
+        }
+        10 => Effect::Disarm {
+            kind: contract::AlarmKind::Nospace,
+            member: Some(member.id),
+        },
         _ => {
             pre.birth_token = Some(whim.0.to_string());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?

@@ -4,6 +4,7 @@
 //! nobody else's object, no `new` in a living cluster, no disk of a listed member, never fewer healthy voters than a
 //! quorum.
 
+mod alarm;
 mod disk;
 mod membership;
 mod precondition;
@@ -17,6 +18,8 @@ use crate::arguments::InitialCluster;
 use crate::fresh::{Fresh, reads};
 use crate::pod::is_alone;
 use crate::{Reads, Refusal};
+pub use alarm::AlarmRefusal;
+use alarm::{check_compaction, check_defragmentation, check_disarm};
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
 use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
@@ -100,6 +103,9 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Promote { member } => check_promotion(*member, resource, &fresh.etcd),
         Effect::RemoveMember { member } => check_removal(*member, resource, &fresh.etcd),
         Effect::MoveLeader { to } => check_move(*to, resource, &fresh.etcd),
+        Effect::Compact { revision } => check_compaction(*revision, resource, &fresh.etcd),
+        Effect::Defragment { member } => check_defragmentation(*member, resource, &fresh.etcd),
+        Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
     }
 }
 

@@ -90,10 +90,14 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// A change of members or leader, another image for a member, or the deletion of a listed member's pod.
+/// A change of members or leader, another image for a member, the deletion of a listed member's pod, or a member's silence
+/// while it is defragmented.
 fn bears_on_quorum(action: &Action) -> bool {
     action.effect.is_membership_change()
-        || matches!(action.effect, Effect::SetImage { .. })
+        || matches!(
+            action.effect,
+            Effect::SetImage { .. } | Effect::Defragment { .. }
+        )
         || (matches!(
             action.effect,
             Effect::Delete {
@@ -193,7 +197,12 @@ fn judge(
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_peer_urls(name, peer_urls, resource, refusals);
         }
-        Effect::Promote { .. } | Effect::RemoveMember { .. } | Effect::MoveLeader { .. } => {}
+        Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => {}
     }
 }
 

@@ -218,6 +218,7 @@ pub(crate) fn endpoint(id: u64, learner: bool) -> Endpoint {
             db_size: 0,
             db_size_in_use: 0,
             quota: None,
+            revision: Some(5_000),
             errors: Vec::new(),
             hash_kv: None,
             took: Millis(1),

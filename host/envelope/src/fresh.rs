@@ -40,6 +40,8 @@ pub struct ResourceHead {
     pub birth: Option<Birth>,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
+    /// Bytes a member's data file may reach, as `spec.pod.etcdEnv` sets it or as etcd does; below zero there is no bound.
+    pub quota: i64,
     /// `spec.size` is there and is 0.
     pub zero: bool,
     /// `status.asleepSince` is set.
@@ -49,6 +51,9 @@ pub struct ResourceHead {
     /// `status.recovery`, if it can be read.
     pub recovery: Option<Recovery>,
 }
+
+/// `DefaultQuotaBytes` of etcd's server.
+const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 
 impl ResourceHead {
     /// Takes what counts out of a resource. An unreadable status has no birth plan.
@@ -69,6 +74,7 @@ impl ResourceHead {
                 .get("birth")
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
+            quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
             zero: resource
                 .spec
                 .get("size")
@@ -88,6 +94,16 @@ impl ResourceHead {
                 .and_then(|value| Recovery::deserialize(value).ok()),
         }
     }
+}
+
+/// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.
+fn quota(resource: &Resource) -> Option<i64> {
+    let env = resource.spec.get("pod")?.get("etcdEnv")?.as_array()?;
+    let mut set = env.iter().filter_map(|variable| {
+        let is_quota = variable.get("name")?.as_str()? == "ETCD_QUOTA_BACKEND_BYTES";
+        is_quota.then(|| variable.get("value")?.as_str()?.parse().ok())?
+    });
+    set.next_back().filter(|quota| *quota != 0)
 }
 
 /// `spec.paused`, even when the rest of the spec cannot be read.
@@ -142,7 +158,10 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
-            | Effect::MoveLeader { .. } => true,
+            | Effect::MoveLeader { .. }
+            | Effect::Compact { .. }
+            | Effect::Defragment { .. }
+            | Effect::Disarm { .. } => true,
             Effect::Apply { object } => match &**object {
                 Child::Pod(pod) => InitialCluster::of_pod(pod).joins(),
                 Child::PersistentVolumeClaim(_)
@@ -178,7 +197,10 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
-        | Effect::MoveLeader { .. } => None,
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => None,
     };
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),

@@ -30,6 +30,8 @@
 //! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
 //! | RemoveMember | `clusterId`, `members`, `healthyVoters` |
 //! | MoveLeader | `clusterId`, `members`, `leader` |
+//! | Compact, Disarm | `clusterId`, `members`, `healthyVoters` |
+//! | Defragment | `clusterId`, `members`, `healthyVoters`, `touches` |
 //!
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
@@ -48,7 +50,7 @@ mod refusal;
 mod rules;
 mod secrets;
 
-pub use check::check;
+pub use check::{AlarmRefusal, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
 pub use refusal::Refusal;

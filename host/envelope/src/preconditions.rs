@@ -96,6 +96,17 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");
         }
+        Effect::Compact { .. } | Effect::Disarm { .. } => {
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
+            need(pre.healthy_voters.is_some(), "healthyVoters");
+        }
+        Effect::Defragment { .. } => {
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
+            need(pre.healthy_voters.is_some(), "healthyVoters");
+            need(pre.touches.is_some(), "touches");
+        }
         Effect::MoveLeader { .. } => {
             need(pre.cluster_id.is_some(), "clusterId");
             need(pre.members.is_some(), "members");

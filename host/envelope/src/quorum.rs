@@ -136,7 +136,8 @@ impl<'a> Votes<'a> {
             .map(|member| member.id)
     }
 
-    fn answers(&self) -> impl Iterator<Item = &'a EndpointStatus> {
+    /// What members of this cluster said of themselves.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = &'a EndpointStatus> {
         let id = self.cluster_id();
         self.etcd
             .endpoints

@@ -412,4 +412,7 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
+    /// What is done about an alarm of etcd goes too far.
+    #[error(transparent)]
+    Alarm(#[from] crate::AlarmRefusal),
 }

@@ -5,13 +5,14 @@
 
 mod data;
 mod membership;
+mod space;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::{ClusterId, MemberId};
 
-pub(crate) use data::{Data, Op, Row};
+pub(crate) use data::{Data, Filling, Op, QUOTA, Row};
 
 /// A running member that others reach.
 #[derive(Clone, Copy, Debug)]

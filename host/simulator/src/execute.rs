@@ -5,6 +5,7 @@ use contract::{
     Action, Child, Effect, ObjectKind, ObjectPrecondition, OutcomeKind, PastOutcome, names,
 };
 
+use crate::etcd::Op;
 use crate::fact::{Deed, Fact};
 use crate::plan::Mishap;
 use crate::timers::Timer;
@@ -197,14 +198,17 @@ impl World {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
-            | Effect::MoveLeader { .. } => self.membership_change(effect)?,
+            | Effect::MoveLeader { .. }
+            | Effect::Compact { .. }
+            | Effect::Defragment { .. }
+            | Effect::Disarm { .. } => self.etcd_effect(effect)?,
         };
         self.moves += 1;
         if let Some(before) = before {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before: Box::new(before),
+                before: before,
                 lost,
                 late: self.landing,
             });
@@ -273,7 +277,7 @@ impl World {
         }
     }
 
-    fn membership_change(&mut self, effect: &Effect) -> Result<Deed, &'static str> {
+    fn etcd_effect(&mut self, effect: &Effect) -> Result<Deed, &'static str> {
         let cluster = self.recorded().ok_or("no cluster")?;
         let (peers, now) = (self.peers(), self.now);
         let deed = match effect {
@@ -294,17 +298,44 @@ impl World {
                 self.etcd.move_leader(cluster, *to, &peers)?;
                 Deed::Moved(*to)
             }
+            Effect::Compact { revision } => {
+                self.etcd.compact(cluster, *revision, &peers)?;
+                Deed::Compacted(*revision)
+            }
+            Effect::Defragment { member } => {
+                let disk = self.etcd.defragment(cluster, *member, &peers)?;
+                self.falls_silent(disk);
+                Deed::Defragmented(*member)
+            }
+            Effect::Disarm { kind: _, member } => {
+                let member = member.ok_or("no member")?;
+                self.etcd.propose(cluster, &peers, Op::Disarm(member))?;
+                Deed::Disarmed(member)
+            }
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
-            | Effect::Issue { .. } => return Err("not a membership change"),
+            | Effect::Issue { .. } => return Err("not an effect on etcd"),
         };
         self.changed = true;
         self.settle();
         Ok(deed)
+    }
+
+    /// The member on that disk answers nobody for a while and then catches up.
+    fn falls_silent(&mut self, disk: u32) {
+        let mut pods = self.kube.pods.values_mut();
+        let busy = pods.find_map(|pod| {
+            let process = pod.process.as_mut().filter(|_| pod.disk == Some(disk))?;
+            process.synced = false;
+            Some((pod.number, pod.runs))
+        });
+        if let Some((number, run)) = busy {
+            self.after(200, 5_000, Timer::Sync(number, run));
+        }
     }
 
     /// Acknowledged writes whose last copy is on the disk that goes with this object.
@@ -382,6 +413,9 @@ fn describe(effect: &Effect) -> String {
         Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
-        | Effect::MoveLeader { .. } => effect.name().to_owned(),
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => effect.name().to_owned(),
     }
 }

@@ -64,6 +64,12 @@ pub enum Deed {
     Removed(MemberId),
     /// `MoveLeader`.
     Moved(MemberId),
+    /// A compaction.
+    Compacted(i64),
+    /// `Defragment`.
+    Defragmented(MemberId),
+    /// The alarm for lack of space of a member was ended.
+    Disarmed(MemberId),
     /// A member's container was given another image.
     Restarted(String),
     /// A pod was deleted.
@@ -99,6 +105,8 @@ pub struct Truth {
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.
     pub confirmed: bool,
+    /// An alarm for lack of space stands.
+    pub alarmed: bool,
     /// Who leads, if somebody does.
     pub leader: Option<MemberId>,
     /// The members of the recorded cluster, by the most complete log.
@@ -128,6 +136,8 @@ pub struct MemberTruth {
     pub healthy: bool,
     /// Its data is on a disk that its pod can have.
     pub intact: bool,
+    /// Its file takes nine tenths of the quota or more.
+    pub full: bool,
     /// The same label on its pod.
     pub label: Option<String>,
     /// What it runs.

@@ -3,6 +3,7 @@
 use contract::PodPhase;
 use serde_json::json;
 
+use crate::etcd::{Filling, Op};
 use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
 use crate::timers::Timer;
@@ -53,6 +54,8 @@ impl World {
                 spec["pod"]["persistentVolumeClaimSpec"] = claim();
             }),
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
+            Fault::FillWithHistory => self.fill(Filling::History),
+            Fault::FillWithKeys => self.fill(Filling::Keys),
             Fault::Consent => {
                 if let Some(consent) = self.offered() {
                     self.edit(|spec| spec["quorumRecovery"] = consent);
@@ -77,6 +80,7 @@ impl World {
             Fault::SlowSync => self.slow = false,
             Fault::NoApi => self.api = true,
             Fault::Pause => self.edit(|spec| spec["paused"] = false.into()),
+            Fault::FillWithKeys => self.delete_keys(index),
             Fault::Wipe(_)
             | Fault::Kill(_)
             | Fault::DeletePod(_)
@@ -85,6 +89,7 @@ impl World {
             | Fault::StaleCache
             | Fault::Restart
             | Fault::Echo
+            | Fault::FillWithHistory
             | Fault::Version(_)
             | Fault::Label(_)
             | Fault::Claims
@@ -95,6 +100,27 @@ impl World {
         }
         self.changed = true;
         self.settle();
+    }
+
+    fn fill(&mut self, filling: Filling) {
+        let Some(cluster) = self.recorded() else {
+            return;
+        };
+        let peers = self.peers();
+        // Without a leader nothing is written, and there is no such fault then.
+        let _ = self.etcd.fill(cluster, &peers, filling);
+        self.changed = true;
+    }
+
+    /// A client that finds no leader tries again.
+    fn delete_keys(&mut self, index: usize) {
+        let Some(cluster) = self.recorded() else {
+            return;
+        };
+        let peers = self.peers();
+        if self.etcd.propose(cluster, &peers, Op::DeleteKeys).is_err() {
+            self.timers.set(self.now + 5_000, Timer::Heal(index));
+        }
     }
 
     /// The consent that a condition asks for, as a person copies it.

@@ -1,12 +1,12 @@
 //! What the operator sees: snapshots and fresh reads, as the host makes them.
 
 use contract::{
-    Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed, PastOutcome, SCHEMA,
-    Snapshot,
+    Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed,
+    PastOutcome, SCHEMA, Snapshot,
 };
 use envelope::{Fresh, Reads, ResourceHead};
 
-use crate::etcd::{Data, Peer};
+use crate::etcd::{Data, Peer, QUOTA};
 use crate::kubernetes;
 use crate::release;
 use crate::world::World;
@@ -99,12 +99,37 @@ impl World {
         let alarms = if asked.is_empty() {
             Observed::Absent
         } else {
-            Observed::Seen(Vec::new())
+            self.alarms(&asked, &peers)
         };
         EtcdView {
             membership: self.membership(&asked, &peers),
             endpoints,
             alarms,
+        }
+    }
+
+    /// As the host does: asked only when a member complains, and then answered by a quorum.
+    fn alarms(&self, asked: &[&kubernetes::Member], peers: &[Peer]) -> Observed<Vec<Alarm>> {
+        let mut answers = asked.iter().filter_map(|pod| self.serving(pod)).peekable();
+        if answers.peek().is_none() {
+            return Observed::Unknown("no member answered".to_owned());
+        }
+        let Some(complaint) = answers.find(|data| !data.alarms().is_empty()) else {
+            return Observed::Seen(Vec::new());
+        };
+        match self.etcd.confirmed(complaint.cluster, peers) {
+            None => Observed::Unknown("no answer within 2 s".to_owned()),
+            Some(leader) => {
+                let named = leader.alarms().iter();
+                Observed::Seen(
+                    named
+                        .map(|id| Alarm {
+                            member: Some(*id),
+                            kind: AlarmKind::Nospace,
+                        })
+                        .collect(),
+                )
+            }
         }
     }
 
@@ -134,7 +159,6 @@ impl World {
             .rows()
             .iter()
             .any(|row| row.id == data.me && row.learner);
-        let size = i64::try_from(data.index()).unwrap_or(i64::MAX) * 1024;
         Observed::Seen(EndpointStatus {
             cluster_id: data.cluster,
             member_id: data.me,
@@ -148,10 +172,15 @@ impl World {
             raft_term: data.term(),
             raft_index: data.index(),
             raft_applied_index: data.index(),
-            db_size: size,
-            db_size_in_use: size,
-            quota: None,
-            errors: Vec::new(),
+            db_size: data.file(),
+            db_size_in_use: data.in_use(),
+            quota: Some(QUOTA),
+            revision: Some(data.revision()),
+            errors: data
+                .alarms()
+                .iter()
+                .map(|id| format!("memberID:{} alarm:NOSPACE ", id.0))
+                .collect(),
             hash_kv: None,
             took: Millis(3),
         })

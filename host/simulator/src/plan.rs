@@ -94,6 +94,10 @@ pub enum Fault {
     Claims,
     /// `spec.paused` is true for a while.
     Pause,
+    /// Clients fill the quota with history.
+    FillWithHistory,
+    /// Clients fill the quota with keys, and delete them after a while.
+    FillWithKeys,
     /// Somebody reads whom the condition names as survivor, if it names one, and consents.
     Consent,
     /// Somebody consents without having read: this member, with the id of this cluster or, for odd numbers, another one.
@@ -125,6 +129,8 @@ const NAPS: u64 = 0x7a9;
 const CONSENTS: u64 = 0xc0_45e7;
 /// And a fourth one.
 const POLICIES: u64 = 0x90_11c1;
+/// The same for clients that fill the quota.
+const FILLS: u64 = 0xf111;
 
 impl Plan {
     /// The plan of a seed.
@@ -148,6 +154,7 @@ impl Plan {
         faults.extend(naps(seed));
         faults.extend(policies(seed));
         faults.extend(consents(seed));
+        faults.extend(fills(seed));
         let old = match rng.u8(0..8) {
             // Another image waits for the renewal.
             0 if !is_about_versions => Some(OldPods::Kept),
@@ -242,6 +249,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::StopNode(_)
         | Fault::NoImages
         | Fault::SlowSync
+        | Fault::FillWithKeys
         | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
         Fault::StaleCache | Fault::NoApi => rng.i64(200..15_000),
         Fault::Wipe(_)
@@ -251,6 +259,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
+        | Fault::FillWithHistory
         | Fault::Version(_)
         | Fault::Label(_)
         | Fault::Claims
@@ -266,6 +275,22 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         rng.i64(0..FAULTS_UNTIL)
     };
     Planned { at, lasts, fault }
+}
+
+/// In some histories clients fill the quota.
+fn fills(seed: u64) -> Option<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ FILLS);
+    if rng.u8(0..6) > 0 {
+        return None;
+    }
+    let at = rng.i64(10_000..FAULTS_UNTIL);
+    let (fault, lasts) = if rng.bool() {
+        (Fault::FillWithHistory, 0)
+    } else {
+        let lasts = [2_000, 20_000, 200_000, 900_000][rng.usize(0..4)];
+        (Fault::FillWithKeys, lasts)
+    };
+    Some(Planned { at, lasts, fault })
 }
 
 /// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so
@@ -416,6 +441,8 @@ impl fmt::Display for Fault {
             Self::Label(label) => write!(f, "somebody labels the pods {label}"),
             Self::Claims => write!(f, "somebody asks for claims"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
+            Self::FillWithHistory => write!(f, "clients fill the quota with history"),
+            Self::FillWithKeys => write!(f, "clients fill the quota with keys"),
             Self::Consent => write!(f, "somebody consents as the condition says"),
             Self::RashConsent(which) => {
                 write!(f, "somebody consents to member {which} without reading")

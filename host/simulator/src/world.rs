@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
 
-use crate::etcd::{Data, Etcd, Op, Row};
+use crate::etcd::{Data, Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
@@ -179,7 +179,7 @@ impl World {
         let peers = self.peers();
         let write = self.writes;
         self.writes += 1;
-        if self.etcd.propose(cluster, &peers, Op::Write(write)).is_ok() {
+        if self.etcd.write(cluster, &peers, Op::Write(write)).is_ok() {
             self.acknowledged.push(write);
         }
     }
@@ -231,6 +231,7 @@ impl World {
             recovering: self.recovering(),
             cluster,
             confirmed: confirmed.is_some(),
+            alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
             members: members
                 .into_iter()
@@ -243,6 +244,7 @@ impl World {
                             })
                         });
                     let intact = self.is_intact(&name, row.id);
+                    let full = self.is_full(row.id);
                     let pod = self.kube.pods.get(&name);
                     let process = pod.and_then(|pod| pod.process);
                     MemberTruth {
@@ -252,6 +254,7 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        full,
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         release: process.map(|process| process.release),
                         swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
@@ -274,6 +277,12 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
+    }
+
+    /// Whether the member's file takes nine tenths of the quota or more.
+    fn is_full(&self, id: MemberId) -> bool {
+        let mut disks = self.etcd.disks.values().flatten();
+        disks.any(|data| data.me == id && data.file() * 10 >= QUOTA * 9)
     }
 
     /// Whom `spec.quorumRecovery` names, if it names this cluster.

@@ -1,8 +1,8 @@
-//! Membership effects: which member they are sent to, and what its refusals mean.
+//! Effects on etcd: which member they are sent to, and what its refusals mean.
 //!
-//! The leader takes all of them, and `MoveLeader` only the leader takes.
+//! The leader takes all of them, and `MoveLeader` only the leader takes. A member defragments only itself.
 
-use contract::EtcdView;
+use contract::{Endpoint, EtcdView, MemberId};
 
 use super::{Error, Pass};
 use crate::error::Chain;
@@ -23,10 +23,37 @@ pub(super) async fn leader(
     let leader = leading
         .max_by_key(|(term, _)| *term)
         .map(|(_, endpoint)| endpoint);
-    let rejected = |why: &str| Error::Rejected {
-        why: why.to_owned(),
-    };
     let leader = leader.ok_or_else(|| rejected("no member that answers leads"))?;
+    connection(leader, pass, memory).await
+}
+
+/// The connection to this very member.
+pub(super) async fn member(
+    id: MemberId,
+    view: &EtcdView,
+    pass: &Pass<'_>,
+    memory: &mut Memory,
+) -> Result<Connection, Error> {
+    let is_it = |endpoint: &&Endpoint| {
+        let status = endpoint.status.seen();
+        status.is_some_and(|status| status.member_id == id)
+    };
+    let endpoint = view.endpoints.iter().find(is_it);
+    let endpoint = endpoint.ok_or_else(|| rejected("the member does not answer"))?;
+    connection(endpoint, pass, memory).await
+}
+
+fn rejected(why: &str) -> Error {
+    Error::Rejected {
+        why: why.to_owned(),
+    }
+}
+
+async fn connection(
+    endpoint: &Endpoint,
+    pass: &Pass<'_>,
+    memory: &mut Memory,
+) -> Result<Connection, Error> {
     let pods = pass
         .objects
         .pods
@@ -35,9 +62,9 @@ pub(super) async fn leader(
         .unwrap_or_default();
     let found = pods
         .iter()
-        .find(|pod| pod.uid == leader.pod_uid)
+        .find(|pod| pod.uid == endpoint.pod_uid)
         .and_then(|pod| Some((pod, pod.ip.as_deref()?)));
-    let (pod, address) = found.ok_or_else(|| rejected("the leader's pod has no address"))?;
+    let (pod, address) = found.ok_or_else(|| rejected("the member's pod has no address"))?;
     memory.connections.to(pod, address).await.map_err(error)
 }
 

@@ -97,6 +97,17 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             format!("Remove {} from etcd's member list", member(*id, snapshot))
         }
         Effect::MoveLeader { to } => format!("Make {} the leader", member(*to, snapshot)),
+        Effect::Compact { revision } => format!(
+            "Compact etcd's history up to the revision {revision}; no key is deleted, but older states of keys are gone"
+        ),
+        Effect::Defragment { member: id } => format!(
+            "Defragment {}, which answers nobody until its data file is rewritten",
+            member(*id, snapshot)
+        ),
+        Effect::Disarm { kind, member: id } => {
+            let whose = id.map_or_else(String::new, |id| format!(" of {}", member(id, snapshot)));
+            format!("End the alarm {}{whose}", kind.name())
+        }
     }
 }
 

@@ -6,12 +6,15 @@
 //! 1. All pods with an address are asked for their status, together.
 //! 2. The member list comes from a member that follows a leader, the leader first, and is confirmed by a quorum. Where
 //!    none can be had, a member's own copy is shown and marked as such.
-//! 3. Alarms are listed only when some status complains of one: the listing itself costs etcd an entry in its log.
+//! 3. Alarms are listed only when some status complains of one: the listing itself costs etcd an entry in its log. So are
+//!    hashes of the keys, which cost more.
 //!
 //! # Guarantees
 //! Each step is bounded by the time-out of one question, so a frozen member delays a pass by seconds and no other cluster.
 //! A pod that is going, or whose member is not in the confirmed list, delays it by [`STRAGGLING`] only: nothing depends on
 //! its answer.
+
+mod hashes;
 
 use std::time::Duration;
 
@@ -80,7 +83,8 @@ pub async fn view(
             alarms: Observed::Absent,
         };
     }
-    let (asked, membership) = ask_all(dialled, recorded).await;
+    let (mut asked, membership) = ask_all(dialled, recorded).await;
+    hashes::ask(&mut asked).await;
     for asked in &asked {
         if asked.status.as_ref().is_err_and(|silence| silence.broken) {
             connections.forget(&asked.pod.uid);

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
+use crate::{AlarmKind, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +98,25 @@ pub enum Effect {
         /// Who leads afterwards.
         to: MemberId,
     },
+    /// Compaction of the key space: history up to this revision is given up, waiting until it is gone from the disk of
+    /// the member that is asked.
+    Compact {
+        /// Reads at older revisions end with an error afterwards.
+        revision: i64,
+    },
+    /// `Defragment` of one member, which answers nobody meanwhile.
+    Defragment {
+        /// Whose data file is rewritten.
+        member: MemberId,
+    },
+    /// Ends an alarm.
+    Disarm {
+        /// Which one.
+        kind: AlarmKind,
+        /// Whom it names; none where it names nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<MemberId>,
+    },
 }
 
 impl Effect {
@@ -116,6 +135,9 @@ impl Effect {
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
             Self::MoveLeader { .. } => "MoveLeader",
+            Self::Compact { .. } => "Compact",
+            Self::Defragment { .. } => "Defragment",
+            Self::Disarm { .. } => "Disarm",
         }
     }
 
@@ -132,7 +154,10 @@ impl Effect {
             | Self::AddLearner { .. }
             | Self::Promote { .. }
             | Self::RemoveMember { .. }
-            | Self::MoveLeader { .. } => None,
+            | Self::MoveLeader { .. }
+            | Self::Compact { .. }
+            | Self::Defragment { .. }
+            | Self::Disarm { .. } => None,
         }
     }
 
@@ -140,15 +165,18 @@ impl Effect {
     #[must_use]
     pub fn target(&self) -> String {
         match self {
-            Self::UpdateStatus { .. } | Self::Event { .. } => String::new(),
+            Self::UpdateStatus { .. } | Self::Event { .. } | Self::Compact { .. } => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
             | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
             Self::Issue { secret, .. } => secret.clone(),
-            Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
+            Self::Promote { member }
+            | Self::RemoveMember { member }
+            | Self::Defragment { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
+            Self::Disarm { kind, .. } => kind.name().to_owned(),
         }
     }
 
@@ -166,7 +194,10 @@ impl Effect {
             | Self::AnnotatePod { .. }
             | Self::SetImage { .. }
             | Self::Delete { .. }
-            | Self::Issue { .. } => false,
+            | Self::Issue { .. }
+            | Self::Compact { .. }
+            | Self::Defragment { .. }
+            | Self::Disarm { .. } => false,
         }
     }
 }

@@ -126,6 +126,9 @@ pub struct EndpointStatus {
     /// Bytes the data file may reach, from 3.6 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<i64>,
+    /// The revision of its keys; it grows with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<i64>,
     /// What the member complains of, in etcd's words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -168,4 +171,33 @@ pub enum AlarmKind {
     Nospace,
     /// Members disagree on their data: neither reads nor writes are served.
     Corrupt,
+}
+
+impl AlarmKind {
+    /// The kind as etcd spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nospace => "NOSPACE",
+            Self::Corrupt => "CORRUPT",
+        }
+    }
+}
+
+impl EtcdView {
+    /// Whether this alarm stands, by the list of alarms or, where that could not be read, by a member's own complaint.
+    #[must_use]
+    pub fn is_alarmed(&self, kind: AlarmKind) -> bool {
+        match &self.alarms {
+            Observed::Seen(alarms) => alarms.iter().any(|alarm| alarm.kind == kind),
+            Observed::Absent | Observed::Unknown(_) => {
+                let statuses = self
+                    .endpoints
+                    .iter()
+                    .filter_map(|endpoint| endpoint.status.seen());
+                let mut complaints = statuses.flat_map(|status| &status.errors);
+                complaints.any(|complaint| complaint.contains(&format!("alarm:{}", kind.name())))
+            }
+        }
+    }
 }

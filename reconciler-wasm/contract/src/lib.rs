@@ -38,7 +38,7 @@ pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
     Birth, CertificateRecord, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth,
-    MemberNames, MemberRecord, MemberRole, Phase, Recovery, RecoveryStage,
+    MemberNames, MemberRecord, MemberRole, Phase, Recovery, RecoveryStage, SpaceCure,
 };
 pub use tls::{TlsFiles, TlsRole, TlsSecrets, certificate_covers};
 

@@ -147,6 +147,10 @@ reasons! {
     CrashLoop,
     /// Fewer voters are healthy than a quorum needs. Nothing is removed or deleted while that is so.
     QuorumLost,
+    /// etcd's data reached its quota, so it serves only reads and deletes until there is room again.
+    NoSpace,
+    /// etcd found that members disagree on their data and serves nobody until that is settled.
+    DataCorrupt,
     /// The quorum is lost, a person consented, and the cluster goes on from the one member they named.
     RecoveringQuorum,
     /// `spec.quorumRecovery` is set and does nothing: it is wrong, not needed, or used up.

@@ -74,6 +74,9 @@ pub struct EtcdClusterStatus {
     /// Until when each certificate is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<CertificateRecord>,
+    /// What was done about an alarm for lack of space; none when there is no such alarm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space_cure: Option<SpaceCure>,
     /// sha-256 of the reconciler module that decided this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -283,6 +286,26 @@ pub enum MemberHealth {
     Unhealthy,
     /// It could not be asked.
     Unknown,
+}
+
+/// What was done about an alarm for lack of space. Written before it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SpaceCure {
+    /// Since when the alarm is known.
+    pub since: String,
+    /// When the present attempt began.
+    pub tried_at: String,
+    /// The attempt follows soon on another one, because keys were changed meanwhile: only what surely helps is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
+    /// Up to which revision history was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_revision: Option<i64>,
+    /// Members defragmented in the present attempt, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defragmented: Vec<String>,
 }
 
 #[expect(

@@ -83,6 +83,7 @@ fn decide(step: Step) -> Decision {
         sleep: _,
         recovery: _,
         recreated: _,
+        space_cure: _,
         moved: _,
         cluster_id: _,
         authority_generation: _,

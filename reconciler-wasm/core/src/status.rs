@@ -16,7 +16,7 @@ use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::step::upgrade::{self, Plan};
-use crate::step::{Change, Sleep, Step};
+use crate::step::{self, Change, Sleep, Step};
 use crate::stored;
 use crate::tls;
 use crate::validate::Cluster;
@@ -129,6 +129,7 @@ pub(crate) fn render(
             None => memory.recovery.clone(),
         },
         member_records: memory.member_records.clone(),
+        space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
     };
     if let Some(living) = living {

@@ -6,6 +6,7 @@
 mod adopt;
 mod birth;
 mod consent;
+mod corrupt;
 mod depart;
 mod ended;
 mod furnish;
@@ -19,12 +20,14 @@ mod repair;
 mod reshape;
 mod scale;
 mod seal;
+pub(crate) mod space;
 mod storage;
 pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
-    Action, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome, Reason,
+    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome,
+    Reason, SpaceCure,
 };
 
 pub(crate) use recover::Change;
@@ -57,6 +60,8 @@ pub(crate) struct Step {
     pub(crate) recovery: Option<Change>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
+    /// What is done about a lack of space, to be remembered before it is done.
+    pub(crate) space_cure: Option<SpaceCure>,
     /// The member whose image is changed, and the image.
     pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
@@ -193,15 +198,22 @@ fn formed(
     if zero::is_up_again(situation, step) {
         return;
     }
+    if corrupt::attend(situation, membership, living, step) {
+        furnish::hold_back_failing(situation, step);
+        return;
+    }
     depart::finish(cluster, situation, living, step);
     // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
     // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
         || reshape::rescue(cluster, situation, membership, living, step)
         || !cluster.tls.is_sound()
+        || space::cure(cluster, situation, membership, living, step)
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
+        || space::is_under_way(step)
+        || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
         || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step)
         || renew::renew(cluster, situation, membership, living, step);

@@ -19,6 +19,10 @@ const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
 const MINORS: std::ops::RangeInclusive<u64> = 4..=7;
 /// etcd's documentation advises against more.
 const LARGEST: i64 = 7;
+/// The setting that bounds a member's data file.
+const QUOTA_ENV: &str = "ETCD_QUOTA_BACKEND_BYTES";
+/// etcd's own bound when nothing sets one, in bytes (`DefaultQuotaBytes` of its server).
+const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 /// Settings of etcd that the operator itself makes for each member.
 const RESERVED_ENV: &[&str] = &[
     "ETCD_ADVERTISE_CLIENT_URLS",
@@ -67,6 +71,21 @@ impl Cluster {
     /// Whether members keep their data on volume claims.
     pub(crate) const fn has_volumes(&self) -> bool {
         self.pod.persistent_volume_claim_spec.is_some()
+    }
+
+    /// Bytes a member's data file may reach, as `etcdEnv` has it; below zero there is no bound. Members before 3.6 do
+    /// not tell it themselves.
+    pub(crate) fn quota(&self) -> i64 {
+        let set = self
+            .pod
+            .etcd_env
+            .iter()
+            .flatten()
+            .rev()
+            .find(|variable| variable.name == QUOTA_ENV);
+        set.and_then(|variable| variable.value.as_deref()?.parse().ok())
+            .filter(|quota| *quota != 0)
+            .unwrap_or(DEFAULT_QUOTA)
     }
 
     /// The image of another version, from the same repository.

@@ -4,6 +4,7 @@
 
 use contract::{EtcdView, Preconditions};
 
+use super::alarm::check_loss;
 use super::membership::{enough, living};
 use super::recovery::check_recovery_stop;
 use super::restart::others_suffice;
@@ -65,7 +66,7 @@ pub(super) fn check_pod_deletion(
         return Ok(());
     }
     if pre.departed.is_some() {
-        return living(resource, etcd).map(|_| ());
+        return check_loss(None, living(resource, etcd)?, etcd);
     }
     if pre.scaled_to_zero {
         return check_stop(name, resource, object);
@@ -89,6 +90,9 @@ pub(super) fn check_pod_deletion(
         });
     }
     let member = votes.member(touched)?;
+    if !keeps_disk {
+        check_loss(Some(touched), votes, etcd)?;
+    }
     if keeps_disk && !votes.is_healthy(member) {
         return Ok(());
     }
@@ -112,6 +116,6 @@ pub(super) fn check_claim_deletion(
         Some(_) => Err(Refusal::StillMember {
             member: name.to_owned(),
         }),
-        None => Ok(()),
+        None => check_loss(None, votes, etcd),
     }
 }

@@ -5,6 +5,7 @@
 
 use contract::{EtcdView, MemberId, Observed};
 
+use super::alarm::check_loss;
 use crate::quorum::{Votes, is_unfinished, quorum};
 use crate::{Refusal, ResourceHead};
 
@@ -66,6 +67,7 @@ pub(super) fn check_removal(
 ) -> Result<(), Refusal> {
     let votes = living(resource, etcd)?;
     let member = votes.member(id)?;
+    check_loss(Some(id), votes, etcd)?;
     // etcd commits the removal with the votes of today.
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
     if !is_unfinished(member) {

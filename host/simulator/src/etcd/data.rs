@@ -22,8 +22,43 @@ pub(crate) enum Op {
     Remove(MemberId),
     /// The member told its name: it has started.
     Publish(MemberId),
+    /// Clients fill the quota: with history, or with keys.
+    Fill(Filling),
+    /// Clients delete the keys that filled it; they become history.
+    DeleteKeys,
+    /// A member has no space left.
+    Alarm(MemberId),
+    /// The alarm of a member ends.
+    Disarm(MemberId),
+    /// History up to this revision goes.
+    Compact(i64),
     /// The cluster takes on a minor version.
     Version(u64),
+}
+
+/// What the quota is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filling {
+    History,
+    Keys,
+}
+
+/// What a member's data file may reach.
+pub(crate) const QUOTA: i64 = 4_000_000;
+/// What an entry of the log takes.
+const ENTRY: i64 = 1_024;
+/// The first revision: older than any history here, so that some of it could be kept.
+const FIRST_REVISION: i64 = 2_000;
+
+/// What the keys take, equal on all members.
+#[derive(Clone, Debug, Default)]
+struct Space {
+    keys: i64,
+    history: i64,
+    /// The revision of the newest history.
+    filled_at: i64,
+    /// Members with an alarm.
+    alarms: Vec<MemberId>,
 }
 
 /// What a member has on its disk.
@@ -34,6 +69,9 @@ pub(crate) struct Data {
     log: Vec<Entry>,
     /// The member list that the log makes, sorted by id.
     rows: Vec<Row>,
+    space: Space,
+    /// Bytes of the data file, which grows by itself and shrinks only when it is defragmented.
+    file: i64,
     /// The minor version of the cluster, once it has taken one on.
     minor: Option<u64>,
 }
@@ -72,15 +110,78 @@ impl Data {
             me,
             log: Vec::with_capacity(64),
             rows: Vec::with_capacity(8),
+            space: Space::default(),
+            file: 0,
             minor: None,
         }
     }
 
+    pub(crate) fn revision(&self) -> i64 {
+        FIRST_REVISION + i64::try_from(self.log.len()).unwrap_or(i64::MAX)
+    }
+
+    /// Bytes of the data file.
+    pub(crate) const fn file(&self) -> i64 {
+        self.file
+    }
+
+    /// Bytes of it that hold something.
+    pub(crate) fn in_use(&self) -> i64 {
+        let log = i64::try_from(self.log.len()).unwrap_or(i64::MAX);
+        self.space.keys + self.space.history + log * ENTRY
+    }
+
+    /// Members with an alarm for lack of space.
+    pub(crate) fn alarms(&self) -> &[MemberId] {
+        &self.space.alarms
+    }
+
+    pub(super) fn defragment(&mut self) {
+        self.file = self.in_use();
+    }
+
+    fn take(&mut self, op: Op) {
+        let revision = self.revision();
+        let space = &mut self.space;
+        match op {
+            Op::Fill(Filling::History) => {
+                space.history += QUOTA;
+                space.filled_at = revision;
+            }
+            Op::Fill(Filling::Keys) => space.keys += QUOTA,
+            Op::DeleteKeys => {
+                space.history += std::mem::take(&mut space.keys);
+                space.filled_at = revision;
+            }
+            Op::Compact(up_to) if up_to >= space.filled_at => space.history = 0,
+            Op::Alarm(id) if !space.alarms.contains(&id) => space.alarms.push(id),
+            Op::Disarm(id) => space.alarms.retain(|alarm| *alarm != id),
+            Op::Compact(_)
+            | Op::Alarm(_)
+            | Op::Lead
+            | Op::Write(_)
+            | Op::AddVoter(_)
+            | Op::AddLearner(_)
+            | Op::Promote(_)
+            | Op::Remove(_)
+            | Op::Publish(_)
+            | Op::Version(_) => {}
+        }
+        self.file = self.file.max(self.in_use());
+    }
+
     pub(super) fn push(&mut self, term: u32, op: Op) {
         self.log.push(Entry { term, op });
+        self.take(op);
         let rows = &mut self.rows;
         match op {
-            Op::Lead | Op::Write(_) => {}
+            Op::Lead
+            | Op::Write(_)
+            | Op::Fill(_)
+            | Op::DeleteKeys
+            | Op::Alarm(_)
+            | Op::Disarm(_)
+            | Op::Compact(_) => {}
             Op::Version(minor) => self.minor = Some(minor),
             Op::AddVoter(id) => rows.push(Row {
                 id,
@@ -109,6 +210,8 @@ impl Data {
     pub(super) fn follow(&mut self, leader: &Self) {
         self.log.clone_from(&leader.log);
         self.rows.clone_from(&leader.rows);
+        self.space.clone_from(&leader.space);
+        self.file = self.file.max(self.in_use());
         self.minor = leader.minor;
     }
 

@@ -5,7 +5,7 @@
 mod certificates;
 mod turn;
 
-use contract::{Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
+use contract::{AlarmKind, Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
 pub(super) use certificates::certificates;
 pub(super) use turn::event;
@@ -27,6 +27,20 @@ const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 const CERTIFICATES: &str = "CertificatesValid";
 const SPEC_APPLIED: &str = "SpecApplied";
+
+/// What an alarm of etcd means for those who use it; the graver one first.
+const ALARMS: [(AlarmKind, Reason, &str); 2] = [
+    (
+        AlarmKind::Corrupt,
+        Reason::DataCorrupt,
+        "etcd found that its members disagree on their data, and serves nobody.",
+    ),
+    (
+        AlarmKind::Nospace,
+        Reason::NoSpace,
+        "etcd has no space left and serves only reads and deletes.",
+    ),
+];
 
 /// One condition before its times are known.
 struct Claim {
@@ -133,6 +147,14 @@ fn available(
     };
     let votes = living.votes();
     let counted = format!("{} of {} voters are healthy", votes.healthy, votes.voters);
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::False,
+            Reason::DataCorrupt,
+            "etcd found that its members disagree on their data, and serves nobody.".to_owned(),
+        );
+    }
     if votes.has_quorum() && (living.membership.is_some() || step.cluster_id.is_some()) {
         return claim(
             AVAILABLE,
@@ -247,6 +269,11 @@ fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>, asleep: bool
             Reason::ScaledToZero,
             "The members are stopped on purpose.".to_owned(),
         );
+    }
+    for (alarm, reason, message) in ALARMS {
+        if situation.snapshot.etcd.is_alarmed(alarm) {
+            return claim(DEGRADED, ConditionStatus::True, reason, message.to_owned());
+        }
     }
     if down.is_empty() {
         return claim(

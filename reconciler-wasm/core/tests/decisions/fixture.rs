@@ -399,6 +399,7 @@ fn endpoint(index: usize) -> Endpoint {
             db_size: 20_480,
             db_size_in_use: 16_384,
             quota: None,
+            revision: Some(5_000),
             errors: Vec::new(),
             hash_kv: None,
             took: Millis(2),

@@ -256,7 +256,22 @@ fn nothing_is_moved_while_an_alarm_stands() {
         member: None,
         kind: AlarmKind::Nospace,
     }]);
-    let decision = world.decide();
+    assert_eq!(effects(&world.decide()), ["Disarm NOSPACE"]);
+    // Nothing more can be done about this one.
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.quota = Some(status.db_size);
+        }
+    }
+    let now = "2026-11-18T11:06:40Z".to_owned();
+    world.status.space_cure = Some(contract::SpaceCure {
+        since: now.clone(),
+        tried_at: now,
+        early: true,
+        compacted_revision: Some(5_000),
+        defragmented: (0..3).map(member).collect(),
+    });
+    let decision = world.later(6).decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(reports(&decision, Reason::UpgradeHeld));
 }

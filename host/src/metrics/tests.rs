@@ -1,0 +1,192 @@
+//! What a scrape shows, and that docs/metrics.md lists it.
+
+use std::collections::BTreeSet;
+
+use contract::{
+    Endpoint, EndpointStatus, EtcdView, Millis, Objects, Observed, Resource, SCHEMA, Snapshot,
+};
+use serde_json::json;
+
+use super::*;
+use crate::observe::shelf::Scope;
+use crate::recorder::{Header, Limits};
+
+fn key() -> ClusterKey {
+    ClusterKey {
+        namespace: "infra".to_owned(),
+        name: "kv".to_owned(),
+    }
+}
+
+fn resource() -> Resource {
+    let condition = json!({"type": "Blocked", "status": "True"});
+    let record = json!({
+        "name": "kv-a", "id": "a0", "role": "Voter", "health": "Healthy",
+        "since": "2026-01-01T00:00:00Z", "roleSince": "2026-01-01T00:00:00Z",
+    });
+    Resource {
+        api_version: "etcd.database.coreos.com/v1beta2".to_owned(),
+        kind: "EtcdCluster".to_owned(),
+        namespace: "infra".to_owned(),
+        name: "kv".to_owned(),
+        uid: "r1".to_owned(),
+        resource_version: "5".to_owned(),
+        generation: 1,
+        created: Millis(0),
+        deleted: None,
+        finalizers: Vec::new(),
+        labels: [].into(),
+        annotations: [].into(),
+        spec: json!({"size": 3}),
+        status: json!({"phase": "Running", "conditions": [condition], "memberRecords": [record]}),
+    }
+}
+
+fn snapshot() -> Snapshot {
+    let status: EndpointStatus = serde_json::from_value(json!({
+        "clusterId": "c1", "memberId": "a0", "version": "3.6.16", "raftIndex": 90, "raftAppliedIndex": 80,
+        "dbSize": 4096, "dbSizeInUse": 1024, "quota": 8192,
+    }))
+    .expect("a status");
+    Snapshot {
+        schema: SCHEMA,
+        now: Millis(0),
+        entropy: "0".repeat(32),
+        resource: resource(),
+        objects: Objects {
+            pods: Observed::Absent,
+            volumes: Observed::Absent,
+            services: Observed::Absent,
+            disruption_budgets: Observed::Absent,
+            foreign: Vec::new(),
+        },
+        etcd: EtcdView {
+            membership: Observed::Absent,
+            endpoints: vec![Endpoint {
+                pod: "kv-a".to_owned(),
+                pod_uid: "p1".to_owned(),
+                status: Observed::Seen(status),
+            }],
+            alarms: Observed::Absent,
+        },
+        secrets: [].into(),
+        backups: Vec::new(),
+        outcomes: Vec::new(),
+    }
+}
+
+/// Metrics of an instance that has looked once at one cluster, with its caches.
+fn looked(leadership: Leadership) -> (Metrics, Arc<World>) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let header = Header::new(String::new(), String::new(), Millis(0));
+    let recorder =
+        Arc::new(Recorder::open(directory.path(), Limits::default(), header).expect("a recorder"));
+    let world = Arc::new(World::new(&[Scope::All]));
+    world.resources.put(key(), resource());
+    let scraped = Scraped {
+        world: Arc::clone(&world),
+        recorder,
+        leadership,
+    };
+    let metrics = Metrics::new(("sha256:0", "1.0.0"), scraped);
+    metrics.see(&key(), &snapshot());
+    metrics.count_pass(&key(), PassEnd::Refused, Duration::from_millis(150));
+    metrics.count_refusal("Paused");
+    let event = Effect::Event {
+        kind: contract::EventType::Normal,
+        reason: "Formed".to_owned(),
+        note: "x".to_owned(),
+    };
+    metrics.count_effect(&event, OutcomeKind::Failed);
+    (metrics, world)
+}
+
+fn shows(page: &str, line: &str) {
+    assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+}
+
+#[test]
+fn each_cluster_and_member_is_shown() {
+    let (metrics, _) = looked(Leadership::alone());
+    let page = metrics.render().expect("a page");
+    let cluster = r#"{namespace="infra",name="kv"}"#;
+    let member = r#"{namespace="infra",name="kv",member="kv-a"}"#;
+    for line in [
+        format!("binnacle_cluster_members_wanted{cluster} 3"),
+        format!("binnacle_cluster_voters{cluster} 1"),
+        format!("binnacle_cluster_voters_healthy{cluster} 1"),
+        format!("binnacle_cluster_quorum{cluster} 1"),
+        format!("binnacle_cluster_blocked{cluster} 1"),
+        format!("binnacle_member_healthy{member} 1"),
+        format!("binnacle_member_db_size_bytes{member} 4096"),
+        format!("binnacle_member_db_in_use_bytes{member} 1024"),
+        format!("binnacle_member_db_quota_bytes{member} 8192"),
+        format!("binnacle_member_raft_lag_entries{member} 10"),
+    ] {
+        shows(&page, &line);
+    }
+}
+
+/// Dashboards of the archived operator know these names, without the suffix of OpenMetrics.
+#[test]
+fn old_names_are_spelled_as_they_were() {
+    let (metrics, _) = looked(Leadership::alone());
+    let page = metrics.render().expect("a page");
+    for line in [
+        "etcd_operator_controller_clusters 1",
+        "etcd_operator_controller_clusters_created 1",
+        "etcd_operator_controller_clusters_deleted 0",
+        "etcd_operator_cluster_reconcile_failed{Reason=\"DecisionRefused\"} 1",
+        "etcd_operator_cluster_reconcile_failed{Reason=\"ActionFailed\"} 1",
+        "etcd_operator_cluster_reconcile_duration_count{ClusterName=\"kv\"} 1",
+    ] {
+        shows(&page, line);
+    }
+}
+
+#[test]
+fn a_deleted_cluster_leaves_no_series() {
+    let (metrics, world) = looked(Leadership::alone());
+    world.resources.remove("infra", "kv");
+    metrics.forget(&key());
+    let page = metrics.render().expect("a page");
+    assert!(!page.contains("\"kv\""), "{page}");
+    shows(&page, "etcd_operator_controller_clusters 0");
+    shows(&page, "etcd_operator_controller_clusters_deleted 1");
+}
+
+#[test]
+fn who_does_not_lead_shows_no_cluster() {
+    let (metrics, _) = looked(Leadership::elected());
+    let page = metrics.render().expect("a page");
+    assert!(!page.contains("binnacle_member_healthy{"), "{page}");
+}
+
+#[test]
+fn a_changed_spec_counts_as_modified_and_a_look_does_not() {
+    let (metrics, _) = looked(Leadership::alone());
+    metrics.see(&key(), &snapshot());
+    let mut edited = snapshot();
+    edited.resource.generation = 2;
+    metrics.see(&key(), &edited);
+    let page = metrics.render().expect("a page");
+    shows(&page, "etcd_operator_controller_clusters_modified 1");
+    shows(&page, "etcd_operator_controller_clusters_created 1");
+}
+
+/// Each metric of a scrape has a row in docs/metrics.md, and each row is of a metric.
+#[test]
+fn every_metric_is_documented() {
+    let (metrics, _) = looked(Leadership::alone());
+    let page = metrics.render().expect("a page");
+    let rendered: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    let text = include_str!("../../../docs/metrics.md");
+    let documented: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    assert_eq!(rendered, documented);
+}

@@ -1,0 +1,440 @@
+//! Cures an alarm for lack of space: compact, defragment member by member, disarm.
+//!
+//! Frees what etcd keeps without need and never deletes a key: where that is not enough, a person must decide.
+//!
+//! # Flow
+//! 1. Compact. The newest history is kept if the room that is left without it suffices: clients resume their watches from
+//!    it, and must list everything again when it is gone.
+//! 2. Defragment each member whose file is too large, followers first, one a pass, each healthy again before the next.
+//! 3. Disarm when every file is below its limit. Before that the next write would raise the alarm again.
+//! 4. Else say what a person can do, and try again: after a long time, or soon when keys were changed meanwhile.
+//!
+//! # Guarantees
+//! What is about to be done is written to the status first, so a member is defragmented at most once an attempt, whatever
+//! becomes of the answer.
+
+use contract::{
+    AlarmKind, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis,
+    OutcomeKind, Reason, SpaceCure,
+};
+
+use super::{LATER, SOON, Step};
+use crate::assess::{Living, Member, Situation};
+use crate::clock;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// How many of the newest revisions are kept at first.
+const KEPT_REVISIONS: i64 = 1_000;
+/// How long a compaction on the leader needs to show in its sizes.
+const SHOWN: Millis = Millis::seconds(5);
+/// How long followers may need to do what the leader has done.
+const FOLLOWED: Millis = Millis::seconds(30);
+/// How soon to try again when keys were changed after the last attempt.
+const EARLY_RETRY: Millis = Millis::seconds(30);
+/// How soon to try again when nothing changed.
+const RETRY: Millis = Millis::seconds(600);
+
+/// A voter that answers, with what counts here.
+struct Sized<'a> {
+    name: &'a str,
+    id: MemberId,
+    status: &'a EndpointStatus,
+    quota: i64,
+}
+
+impl Sized<'_> {
+    /// The size from which on the file is too large: 90 % of the quota.
+    const fn limit(&self) -> i64 {
+        self.quota - self.quota / 10
+    }
+
+    const fn is_full(&self) -> bool {
+        self.status.db_size >= self.limit()
+    }
+
+    /// Whether defragmenting would surely make room. It may also where this says no: pages can be half full.
+    const fn has_slack(&self) -> bool {
+        self.status.db_size_in_use > 0 && self.status.db_size_in_use < self.limit()
+    }
+
+    fn percent(&self) -> i64 {
+        self.status.db_size.saturating_mul(100) / self.quota.max(1)
+    }
+}
+
+/// Works on the alarm, if it stands. Says whether it does something, so that this pass may touch members no further. While
+/// it only waits, a member that lost its disk is replaced: that needs no space.
+pub(super) fn cure(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let etcd = &situation.snapshot.etcd;
+    if !etcd.is_alarmed(AlarmKind::Nospace) {
+        return false;
+    }
+    let mut record = begun(situation, living);
+    let ended = if let Some(why) = why_later(situation, living) {
+        step.find(
+            FindingKind::Waiting,
+            Reason::NoSpace,
+            format!("etcd has no space left and serves only reads and deletes. {why}"),
+        );
+        step.look_again(LATER, Reason::NoSpace);
+        false
+    } else {
+        let sized = sized(cluster, living);
+        attempt(situation, membership, living, &sized, &mut record, step)
+    };
+    step.space_cure = Some(record);
+    ended
+}
+
+/// Whether room is being made, so that it is no time to grow or shrink.
+pub(super) fn is_under_way(step: &Step) -> bool {
+    step.findings.iter().any(|finding| {
+        finding.reason == Reason::NoSpace
+            && matches!(finding.kind, FindingKind::Doing | FindingKind::Waiting)
+    })
+}
+
+/// What is to be remembered of the cure after this pass: nothing once the alarm is known to be gone.
+pub(crate) fn remembered(situation: &Situation<'_>, step: &Step) -> Option<SpaceCure> {
+    let is_gone = situation.snapshot.etcd.alarms.seen().is_some()
+        && !situation.snapshot.etcd.is_alarmed(AlarmKind::Nospace);
+    match &step.space_cure {
+        Some(record) => Some(record.clone()),
+        None if is_gone => None,
+        None => situation.memory.space_cure.clone(),
+    }
+}
+
+/// The record so far, without what was announced and then not done.
+fn begun(situation: &Situation<'_>, living: &Living<'_>) -> SpaceCure {
+    let now = clock::spell(situation.snapshot.now);
+    let mut record = situation
+        .memory
+        .space_cure
+        .clone()
+        .unwrap_or_else(|| SpaceCure {
+            since: now.clone(),
+            tried_at: now,
+            early: false,
+            compacted_revision: None,
+            defragmented: Vec::new(),
+        });
+    for past in &situation.snapshot.outcomes {
+        match past.outcome {
+            OutcomeKind::Done | OutcomeKind::Failed => {}
+            OutcomeKind::Refused | OutcomeKind::Skipped if past.effect == "Compact" => {
+                record.compacted_revision = None;
+            }
+            OutcomeKind::Refused | OutcomeKind::Skipped if past.effect == "Defragment" => {
+                let spared = |member: &&Member<'_>| {
+                    member.id.is_some_and(|id| id.to_string() == past.target)
+                };
+                if let Some(member) = living.members.iter().find(spared) {
+                    record.defragmented.retain(|name| name != member.name);
+                }
+            }
+            OutcomeKind::Refused | OutcomeKind::Skipped => {}
+        }
+    }
+    record
+}
+
+/// Why nothing can be done at this moment.
+fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
+    let votes = living.votes();
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
+        return Some("Members also disagree on their data; that is settled first.".to_owned());
+    }
+    if !votes.has_quorum() {
+        return Some(format!(
+            "{} of {} voters are healthy; room is made once {} are.",
+            votes.healthy,
+            votes.voters,
+            quorum(votes.voters)
+        ));
+    }
+    if let Some(learner) = living.learner() {
+        return Some(format!(
+            "Room is made once the learner {} votes or is taken out.",
+            learner.name
+        ));
+    }
+    if living.leader().is_none() {
+        return Some("Room is made once the voters agree on a leader.".to_owned());
+    }
+    None
+}
+
+fn sized<'a>(cluster: &Cluster, living: &'a Living<'_>) -> Vec<Sized<'a>> {
+    living
+        .voters()
+        .filter_map(|member| {
+            let status = member.status()?;
+            let told = status.quota.filter(|quota| *quota != 0);
+            let quota = match told.unwrap_or_else(|| cluster.quota()) {
+                unlimited if unlimited < 0 => i64::MAX,
+                quota => quota,
+            };
+            Some(Sized {
+                name: member.name,
+                id: member.id?,
+                status,
+                quota,
+            })
+        })
+        .collect()
+}
+
+/// Takes the next step of an attempt, or begins another one.
+fn attempt(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    sized: &[Sized<'_>],
+    record: &mut SpaceCure,
+    step: &mut Step,
+) -> bool {
+    let is_complete = sized.len() == living.voters().count();
+    if is_complete && !sized.iter().any(Sized::is_full) {
+        disarm(situation, membership, living, step);
+        return true;
+    }
+    let lead = living.leader();
+    let Some(leader) = sized.iter().find(|member| Some(member.id) == lead) else {
+        return false;
+    };
+    let now = situation.snapshot.now;
+    let tried = clock::read(&record.tried_at).map_or(RETRY, |at| now.since(at));
+    if let Some(revision) = compaction(record, leader, tried) {
+        compact(situation, membership, living, revision, step);
+        record.compacted_revision = Some(revision);
+        return true;
+    }
+    if !leader.has_slack() && tried < SHOWN {
+        step.find(FindingKind::Waiting, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions were given up; it is being seen how much room that makes.".to_owned());
+        step.look_again(LATER, Reason::NoSpace);
+        return false;
+    }
+    let mut undone: Vec<&Sized<'_>> = sized
+        .iter()
+        .filter(|member| {
+            member.is_full() && !record.defragmented.iter().any(|name| name == member.name)
+        })
+        .filter(|member| member.has_slack() || !record.early)
+        .collect();
+    undone.sort_by_key(|member| (Some(member.id) == lead, member.name));
+    let Some(next) = undone.first() else {
+        if !sized.iter().any(Sized::is_full) {
+            wait_for_the_silent(living, step);
+            return false;
+        }
+        return retry_or_tell(situation, sized, leader, tried, record, step);
+    };
+    if !next.has_slack() && tried >= EARLY_RETRY && has_changed(leader, record) {
+        begin_again(situation, true, record, step);
+        return false;
+    }
+    if !next.has_slack() && tried < FOLLOWED {
+        step.find(FindingKind::Waiting, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions were given up; members are taking that over.".to_owned());
+        step.look_again(LATER, Reason::NoSpace);
+        return false;
+    }
+    defragment(situation, membership, living, next, record, step)
+}
+
+/// The revision to compact to, if a compaction is due.
+fn compaction(record: &SpaceCure, leader: &Sized<'_>, tried: Millis) -> Option<i64> {
+    let revision = leader.status.revision?;
+    let is_short = !leader.has_slack();
+    match record.compacted_revision {
+        None if record.early => Some(revision),
+        None if revision > KEPT_REVISIONS => Some(revision - KEPT_REVISIONS),
+        None => is_short.then_some(revision),
+        // Refused writes harm more than watches that must begin anew.
+        Some(done) => {
+            (is_short && revision - done >= KEPT_REVISIONS && tried >= SHOWN).then_some(revision)
+        }
+    }
+}
+
+/// Those who answer have room; of the others it is not known.
+fn wait_for_the_silent(living: &Living<'_>, step: &mut Step) {
+    let silent = living.voters().filter(|member| !member.is_healthy());
+    let names: Vec<&str> = silent.map(|member| member.name).collect();
+    step.find(
+        FindingKind::Waiting,
+        Reason::NoSpace,
+        format!(
+            "etcd had no space left and serves only reads and deletes. The alarm is ended once it is known that {} \
+             has room, too.",
+            names.join(", ")
+        ),
+    );
+    step.look_again(LATER, Reason::NoSpace);
+}
+
+fn compact(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    revision: i64,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let mut action = pre::action(resource, Effect::Compact { revision }).on_members(membership);
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+    step.actions.push(action);
+    step.find(FindingKind::Doing, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions are given up to make room; no key is deleted.".to_owned());
+    step.look_again(SOON, Reason::NoSpace);
+}
+
+fn defragment(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    member: &Sized<'_>,
+    record: &mut SpaceCure,
+    step: &mut Step,
+) -> bool {
+    let voters = living.voters().count();
+    let others = living
+        .voters()
+        .filter(|other| other.is_healthy() && other.id != Some(member.id));
+    let left = others.count();
+    // One or two members have no quorum without one of them, and would never be cured.
+    let needed = quorum(voters).min(voters - 1);
+    let down: Vec<&str> = living
+        .voters()
+        .filter(|other| !other.is_healthy())
+        .map(|other: &Member<'_>| other.name)
+        .collect();
+    let before = record
+        .defragmented
+        .iter()
+        .any(|name| down.contains(&name.as_str()));
+    if left < needed || before {
+        step.find(
+            FindingKind::Waiting,
+            Reason::NoSpace,
+            format!(
+                "etcd has no space left and serves only reads and deletes. A member answers nobody while its file is \
+                 defragmented, so that waits for {}.",
+                down.join(", ")
+            ),
+        );
+        step.look_again(LATER, Reason::NoSpace);
+        return false;
+    }
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::Defragment { member: member.id };
+    let mut action = pre::action(resource, effect).on_members(membership);
+    action.pre.touches = Some(member.id);
+    action.pre.healthy_voters = u32::try_from(needed).ok();
+    step.actions.push(action);
+    record.defragmented.push(member.name.to_owned());
+    step.find_of(
+        FindingKind::Doing,
+        Reason::NoSpace,
+        member.name,
+        format!("etcd has no space left and serves only reads and deletes. {} is defragmented to make room.", member.name),
+    );
+    step.look_again(SOON, Reason::NoSpace);
+    true
+}
+
+fn disarm(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let alarms = situation.snapshot.etcd.alarms.seen().into_iter().flatten();
+    for alarm in alarms.filter(|alarm| alarm.kind == AlarmKind::Nospace) {
+        let effect = Effect::Disarm {
+            kind: alarm.kind,
+            member: alarm.member,
+        };
+        let mut action = pre::action(resource, effect).on_members(membership);
+        action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+        step.actions.push(action);
+    }
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::NoSpace,
+        "There is room again; etcd takes writes again".to_owned(),
+    ));
+    step.find(
+        FindingKind::Doing,
+        Reason::NoSpace,
+        "Every member has room again; the alarm is ended, and etcd takes writes again.".to_owned(),
+    );
+    step.look_again(SOON, Reason::NoSpace);
+}
+
+/// Whether keys were changed since history was given up. Only deletes are served, so somebody makes room.
+fn has_changed(leader: &Sized<'_>, record: &SpaceCure) -> bool {
+    let revision = leader.status.revision;
+    revision.is_some_and(|revision| record.compacted_revision.is_none_or(|done| revision > done))
+}
+
+fn begin_again(situation: &Situation<'_>, early: bool, record: &mut SpaceCure, step: &mut Step) {
+    *record = SpaceCure {
+        since: record.since.clone(),
+        tried_at: clock::spell(situation.snapshot.now),
+        early,
+        compacted_revision: None,
+        defragmented: Vec::new(),
+    };
+    step.find(
+        FindingKind::Doing,
+        Reason::NoSpace,
+        "etcd has no space left and serves only reads and deletes. Room is looked for once more."
+            .to_owned(),
+    );
+    step.look_again(SOON, Reason::NoSpace);
+}
+
+/// What was possible was done and some file is still too large.
+fn retry_or_tell(
+    situation: &Situation<'_>,
+    sized: &[Sized<'_>],
+    leader: &Sized<'_>,
+    tried: Millis,
+    record: &mut SpaceCure,
+    step: &mut Step,
+) -> bool {
+    if tried >= RETRY || (tried >= EARLY_RETRY && has_changed(leader, record)) {
+        begin_again(situation, tried < RETRY, record, step);
+        return false;
+    }
+    let full: Vec<String> = sized
+        .iter()
+        .filter(|member| member.is_full())
+        .map(|member| format!("{}: {} %", member.name, member.percent()))
+        .collect();
+    step.find(
+        FindingKind::Blocked,
+        Reason::NoSpace,
+        format!(
+            "etcd has no space left and serves only reads and deletes. Compacting and defragmenting did not help: of \
+             their quota members still use {}; below 90 % the alarm is ended. Delete keys, which works meanwhile, or \
+             raise ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv. It is tried again within {} s once keys changed, \
+             else every {} minutes.",
+            full.join(", "),
+            EARLY_RETRY.0 / 1000 + 10,
+            RETRY.0 / 60_000
+        ),
+    );
+    step.look_again(Millis::seconds(10), Reason::NoSpace);
+    false
+}

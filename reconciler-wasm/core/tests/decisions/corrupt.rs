@@ -1,0 +1,184 @@
+//! The alarm for corrupt data: a quorum of equal hashes says who is wrong, and without one nothing is lost.
+
+use contract::{
+    Alarm, AlarmKind, ConditionStatus, EndpointStatus, HashKv, MemberId, Observed, Reason,
+};
+
+use crate::fixture::{World, effects, healthy, id, reports, written};
+
+/// A healthy cluster whose members hash as told; the alarm names `blamed`. Member 0 leads.
+fn disagreeing(hashes: &[u32], blamed: Option<MemberId>) -> World {
+    let mut world = healthy(hashes.len());
+    world.snapshot.etcd.alarms = Observed::Seen(vec![Alarm {
+        member: blamed,
+        kind: AlarmKind::Corrupt,
+    }]);
+    for (index, hash) in hashes.iter().enumerate() {
+        world.hashed(index).hash_kv = Some(HashKv {
+            revision: 5_000,
+            compact_revision: 4_000,
+            hash: *hash,
+        });
+    }
+    world
+}
+
+impl World {
+    fn hashed(&mut self, index: usize) -> &mut EndpointStatus {
+        match &mut self.snapshot.etcd.endpoints[index].status {
+            Observed::Seen(status) => status,
+            Observed::Absent | Observed::Unknown(_) => panic!("member {index} is silent"),
+        }
+    }
+}
+
+fn harms_nobody(world: &World) {
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::DataCorrupt));
+}
+
+/// Row corrupt-wrong-member: etcd 14849, etcd-io 474.
+#[test]
+fn corrupt_wrong_member_only_the_outvoted_one_is_replaced() {
+    for blamed in [Some(id(0)), Some(MemberId(0)), None] {
+        let decision = disagreeing(&[7, 7, 8], blamed).decide();
+        assert_eq!(
+            effects(&decision),
+            [
+                format!("RemoveMember {}", id(2)),
+                "Delete Pod shop-m2".to_owned(),
+                "Delete PersistentVolumeClaim shop-m2".to_owned(),
+            ]
+        );
+    }
+}
+
+#[test]
+fn an_outvoted_leader_gives_up_leadership_first() {
+    let decision = disagreeing(&[8, 7, 7], None).decide();
+    assert_eq!(effects(&decision), [format!("MoveLeader {}", id(1))]);
+}
+
+#[test]
+fn without_a_quorum_of_equal_hashes_nothing_is_removed_and_the_hashes_are_told() {
+    let mut world = disagreeing(&[7, 8, 9], Some(id(2)));
+    harms_nobody(&world);
+    let decision = world.decide();
+    world.status = written(&decision).unwrap();
+    let blocked = |kind: &str| {
+        let conditions = &world.status.conditions;
+        conditions.iter().find(|one| one.kind == kind).unwrap()
+    };
+    let told = &blocked("Blocked").message;
+    for words in ["shop-m0: 00000007", "shop-m2: 00000009", "snapshot save"] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert_eq!(blocked("Available").status, ConditionStatus::False);
+    assert!(written(&world.decide()).is_none(), "it says it once");
+}
+
+/// Each of these would make a wrong member right, or a right one wrong.
+#[test]
+fn hashes_that_cannot_be_compared_say_nothing() {
+    let mut unasked = disagreeing(&[7, 7, 8], None);
+    unasked.hashed(1).hash_kv = None;
+    harms_nobody(&unasked);
+    let mut compacted = disagreeing(&[7, 7, 8], None);
+    compacted
+        .hashed(1)
+        .hash_kv
+        .as_mut()
+        .unwrap()
+        .compact_revision = 3_000;
+    harms_nobody(&compacted);
+    let mut elsewhere = disagreeing(&[7, 7, 8], None);
+    elsewhere.hashed(1).hash_kv.as_mut().unwrap().revision = 4_500;
+    harms_nobody(&elsewhere);
+    let mut other = disagreeing(&[7, 7, 8], None);
+    other.hashed(1).version = "3.5.35".to_owned();
+    harms_nobody(&other);
+    let mut longer = disagreeing(&[7, 7, 8], None);
+    longer.hashed(1).revision = Some(5_001);
+    harms_nobody(&longer);
+}
+
+/// The one that cannot be compared with the quorum is not the one in the wrong.
+#[test]
+fn only_a_comparable_hash_is_outvoted() {
+    let mut world = disagreeing(&[7, 7, 8], None);
+    world.hashed(2).hash_kv.as_mut().unwrap().compact_revision = 3_000;
+    harms_nobody(&world);
+}
+
+#[test]
+fn a_silent_member_leaves_no_quorum_of_three_that_differ() {
+    harms_nobody(&disagreeing(&[7, 8, 8], None).silent(2));
+}
+
+/// Without a quorum of equal hashes also the disk of a dead member may be the one that counts.
+#[test]
+fn a_lost_member_is_replaced_only_when_the_others_agree() {
+    let world = disagreeing(&[7, 8, 9], None).wiped(2);
+    harms_nobody(&world);
+    let decision = disagreeing(&[7, 7, 9], None).wiped(2).decide();
+    assert!(effects(&decision).contains(&format!("RemoveMember {}", id(2))));
+}
+
+#[test]
+fn what_departed_members_left_stays_until_a_quorum_agrees() {
+    let mut world = disagreeing(&[7, 8, 9], None);
+    world.rows().retain(|row| row.id != id(2));
+    harms_nobody(&world);
+}
+
+#[test]
+fn the_alarm_is_ended_once_all_voters_agree_and_the_cluster_grows_again() {
+    let world = disagreeing(&[7, 7], None).wanting(3);
+    let ended = effects(&world.decide());
+    assert!(ended.contains(&"Disarm CORRUPT".to_owned()), "{ended:?}");
+    assert!(
+        !ended.iter().any(|effect| effect.starts_with("AddLearner")),
+        "{ended:?}"
+    );
+}
+
+/// It cannot be asked for its hash, and may have copied what is wrong.
+#[test]
+fn a_learner_leaves_before_the_outvoted_member() {
+    let decision = disagreeing(&[7, 7, 8], None)
+        .wanting(4)
+        .with_learner(3, true)
+        .decide();
+    let effects = effects(&decision);
+    assert!(
+        effects.contains(&format!("RemoveMember {}", id(3))),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn both_of_five_that_differ_leave_before_anybody_joins() {
+    let mut world = disagreeing(&[7, 8, 7, 9, 7], None);
+    assert!(effects(&world.decide()).contains(&format!("RemoveMember {}", id(1))));
+    world.rows().retain(|row| row.id != id(1));
+    let next = effects(&world.decide());
+    assert!(
+        next.contains(&format!("RemoveMember {}", id(3))),
+        "{next:?}"
+    );
+}
+
+/// While etcd does not list its alarms, a member's own complaint counts.
+#[test]
+fn a_complaint_is_enough_to_hold_everything() {
+    let mut world = disagreeing(&[7, 8, 9], None).wanting(1);
+    world.snapshot.etcd.alarms = Observed::Unknown("timed out".to_owned());
+    world.hashed(1).errors = vec!["memberID:161 alarm:CORRUPT ".to_owned()];
+    let decision = world.decide();
+    assert!(
+        !effects(&decision)
+            .iter()
+            .any(|effect| effect.contains("Member") || effect.contains("Leader")),
+    );
+}
