@@ -11,6 +11,7 @@ pub mod etcd;
 mod live;
 mod predecessor;
 pub mod project;
+pub mod secret;
 pub mod shelf;
 pub mod watch;
 mod written;
@@ -31,6 +32,7 @@ pub use written::{Written, WrittenObject};
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
 use predecessor::Predecessors;
+use secret::{Looked, Secrets};
 use shelf::{Scope, Shelf};
 
 /// How long a snapshot waits for the caches to show what this host wrote.
@@ -176,6 +178,8 @@ pub struct Memory {
     pub written: Written,
     /// Connections to the members.
     pub connections: Connections,
+    /// The Secrets the cluster names, as they were last read.
+    pub secrets: Secrets,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
 }
@@ -209,6 +213,9 @@ pub async fn snapshot(
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
+    let now = Millis(jiff::Timestamp::now().as_millisecond());
+    let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
+    memory.connections.identify(identity);
     let (etcd, old_lock) = tokio::join!(
         etcd::view(
             &mut memory.connections,
@@ -217,6 +224,13 @@ pub async fn snapshot(
         ),
         world.predecessors.lock(client, &key.namespace),
     );
+    if etcd
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.status.seen().is_none())
+    {
+        memory.secrets.doubt();
+    }
     Ok(Found::Snapshot(Box::new(Snapshot {
         schema: SCHEMA,
         now: Millis(jiff::Timestamp::now().as_millisecond()),
@@ -224,7 +238,7 @@ pub async fn snapshot(
         resource,
         objects,
         etcd,
-        secrets: std::collections::BTreeMap::new(),
+        secrets,
         backups: Vec::new(),
         old_lock,
         outcomes: memory.outcomes.clone(),

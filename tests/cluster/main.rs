@@ -20,6 +20,7 @@ mod scale;
 mod standing;
 mod surroundings;
 mod upgrade;
+mod tls;
 mod writer;
 mod zero;
 
@@ -275,6 +276,30 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "bad_input::a_missing_right_is_named_and_the_cluster_forms",
             bad_input::missing_right,
+        ),
+        scenarios.trial(
+            "tls::the_operators_own_certificates_are_made_again_and_change_authority_in_a_living_cluster",
+            tls::auto,
+        ),
+        scenarios.trial(
+            "tls::a_renewed_certificate_is_served_without_a_restart",
+            tls::renewed,
+        ),
+        scenarios.trial(
+            "tls::secrets_with_the_old_names_let_in_who_shows_a_certificate_and_nobody_else",
+            tls::old_layout,
+        ),
+        scenarios.trial(
+            "tls::one_kubernetes_tls_secret_in_all_roles_forms_and_grows",
+            tls::kubernetes_layout,
+        ),
+        scenarios.trial(
+            "tls::a_missing_secret_is_named_and_the_cluster_forms_when_it_comes",
+            tls::missing,
+        ),
+        scenarios.trial(
+            "tls::a_certificate_of_another_authority_is_named_and_breaks_nothing",
+            tls::wrong_authority,
         ),
     ]
 }

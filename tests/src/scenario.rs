@@ -3,6 +3,7 @@
 //! The operator runs as a process of this machine under its generated ServiceAccount, so that it can be killed and its
 //! recordings be read. What the operator should do is the suites' business.
 
+mod certificates;
 mod cluster;
 mod etcd;
 mod events;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::kubectl::Kubectl;
 use crate::testbed::{Namespace, Testbed, wait};
 
+pub use certificates::{Authority, ClientFiles, Issued, kubernetes_secret, names_of, old_secret};
 pub use cluster::Cluster;
 pub use etcd::{Etcd, Member};
 pub use events::EventSeen;

@@ -132,7 +132,7 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        let before = (!around).then(|| self.truth());
+        let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
             Effect::UpdateStatus { status } => {
@@ -145,6 +145,7 @@ impl World {
             }
             Effect::Event { .. } => return Ok(()),
             Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
+            Effect::Issue { secret, order } => self.issue(secret, order)?,
             Effect::AnnotatePod { name, annotations } => {
                 let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
                 if !is_same(pre.object.as_ref(), &pod.api.uid) {
@@ -264,6 +265,11 @@ impl World {
                 self.changed = true;
                 Deed::Wrote("Delete")
             }
+            ObjectKind::Secret => {
+                self.kube.secrets.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
         }
     }
 
@@ -293,7 +299,8 @@ impl World {
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::SetImage { .. }
-            | Effect::Delete { .. } => return Err("not a membership change"),
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => return Err("not a membership change"),
         };
         self.changed = true;
         self.settle();
@@ -312,7 +319,7 @@ impl World {
             ObjectKind::PersistentVolumeClaim => {
                 self.kube.claims.get(name).map(|claim| claim.number)
             }
-            ObjectKind::Service | ObjectKind::PodDisruptionBudget => None,
+            ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
         };
         let Some(disk) = disk else { return Vec::new() };
         let holds =
@@ -371,6 +378,7 @@ fn describe(effect: &Effect) -> String {
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
         Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
+        Effect::Issue { order, .. } => format!("Issue {order:?}"),
         Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }

@@ -6,7 +6,7 @@
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
-//! Disagreement within a partition (all reachable members reach each other), byte sizes, TLS, versions, alarms.
+//! Disagreement within a partition (all reachable members reach each other), byte sizes, handshakes, versions, alarms.
 
 mod etcd;
 mod execute;
@@ -20,6 +20,8 @@ mod observe;
 mod old;
 mod plan;
 mod release;
+mod roll;
+mod secrets;
 mod timers;
 mod world;
 

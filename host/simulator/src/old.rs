@@ -110,6 +110,8 @@ impl World {
             claim: claims.then(|| name.to_owned()),
             initial_cluster: Some(initial_cluster.to_owned()),
             initial_cluster_state: Some("new".to_owned()),
+            peer_secret: None,
+            server_secret: None,
         };
         let member = Member {
             api,

@@ -60,6 +60,9 @@ impl World {
             spec["version"] = version.to_string().into();
             spec["upgrade"] = json!({"throughMinors": plan.through});
         }
+        if plan.tls {
+            spec["TLS"] = json!({"auto": {}});
+        }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
             kind: contract::KIND.to_owned(),

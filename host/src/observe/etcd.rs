@@ -67,9 +67,9 @@ pub async fn view(
             // The address of a pod that ended may belong to another one by now.
             PodPhase::Succeeded | PodPhase::Failed => Err("the pod has ended".to_owned()),
             PodPhase::Pending | PodPhase::Running | PodPhase::Unknown => connections
-                .to(&pod.uid, address)
+                .to(pod, address)
                 .await
-                .map_err(|error| error.to_string()),
+                .map_err(|error| Chain(&error).to_string()),
         };
         dialled.push((pod, connection));
     }

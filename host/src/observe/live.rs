@@ -144,6 +144,12 @@ pub async fn head(
                 .await?
                 .map(|object| metadata_head(&object.metadata)))
         }
+        ObjectKind::Secret => {
+            let api: Api<core::Secret> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
         ObjectKind::PodDisruptionBudget => {
             let api: Api<PodDisruptionBudget> = Api::namespaced(client.clone(), namespace);
             Ok(within(what, api.get_metadata_opt(name))

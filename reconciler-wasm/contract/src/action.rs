@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+use crate::{ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,13 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace_seconds: Option<i64>,
     },
+    /// Makes certificates and writes them, with their keys, into a Secret of the cluster's own.
+    Issue {
+        /// The Secret's name.
+        secret: String,
+        /// What is to be in it.
+        order: Order,
+    },
     /// `MemberAdd` as a learner.
     AddLearner {
         /// The name the member will have.
@@ -104,6 +111,7 @@ impl Effect {
             Self::AnnotatePod { .. } => "AnnotatePod",
             Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
+            Self::Issue { .. } => "Issue",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
@@ -118,6 +126,7 @@ impl Effect {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
+            Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
             | Self::AddLearner { .. }
@@ -137,6 +146,7 @@ impl Effect {
             | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
+            Self::Issue { secret, .. } => secret.clone(),
             Self::Promote { member } | Self::RemoveMember { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
         }
@@ -155,7 +165,8 @@ impl Effect {
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
             | Self::SetImage { .. }
-            | Self::Delete { .. } => false,
+            | Self::Delete { .. }
+            | Self::Issue { .. } => false,
         }
     }
 }
@@ -180,6 +191,8 @@ pub enum ObjectKind {
     Service,
     /// `policy/v1/PodDisruptionBudget`: one per cluster.
     PodDisruptionBudget,
+    /// `v1/Secret`: certificates that the operator makes.
+    Secret,
 }
 
 impl ObjectKind {
@@ -191,6 +204,7 @@ impl ObjectKind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Secret => "Secret",
         }
     }
 }

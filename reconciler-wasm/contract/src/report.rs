@@ -175,6 +175,24 @@ reasons! {
     UpgradeStuck,
     /// The spec asks for something that this operator accepts and does not use.
     AcceptedNotUsed,
+    /// A Secret that the spec names does not exist.
+    SecretMissing,
+    /// A Secret that the spec names could not be read.
+    SecretUnreadable,
+    /// A Secret that the spec names lacks one of the keys it must have.
+    SecretIncomplete,
+    /// A certificate or key cannot do what it is there for.
+    CertificateInvalid,
+    /// A certificate's time is over.
+    CertificateExpired,
+    /// The operator makes certificates for the cluster.
+    IssuingCertificates,
+    /// A certificate ends soon.
+    CertificateExpiring,
+    /// A Secret holds other authorities than the members were started with; they trust them after a restart.
+    AuthoritiesChanged,
+    /// The spec asks for other certificates, or none, than the members were started with.
+    TlsNotApplied,
     /// An even number of members tolerates no more failures than one member less.
     EvenSize,
     /// `spec.paused` is true: the status is kept up to date, all else is left alone.

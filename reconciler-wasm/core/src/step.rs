@@ -9,8 +9,10 @@ mod consent;
 mod depart;
 mod ended;
 mod furnish;
+mod issue;
 mod join;
 mod leave;
+mod old_pods;
 mod recover;
 mod renew;
 mod repair;
@@ -59,6 +61,8 @@ pub(crate) struct Step {
     pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// The generation of the authorities, once they are the ones asked for.
+    pub(crate) authority_generation: Option<i64>,
 }
 
 impl Step {
@@ -120,6 +124,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
                 .to_owned(),
         );
     } else if !adopt::is_held_off(situation, &mut step) {
+        step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -164,7 +169,7 @@ fn formed(
         return;
     }
     upgrade::say(cluster, living, step);
-    renew::tell(cluster, situation, living, step);
+    old_pods::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -173,6 +178,7 @@ fn formed(
         return;
     }
     repair::restore_pods(cluster, situation, living, step);
+    issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
         let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
@@ -188,15 +194,18 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
+    // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
         || reshape::rescue(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || reshape::reshape(cluster, situation, membership, living, step)
-        || scale::scale(cluster, situation, membership, living, step);
-    if !is_taken && !renew::must_come_first(cluster, living, step) {
+        || scale::scale(cluster, situation, membership, living, step)
+        || renew::renew(cluster, situation, membership, living, step);
+    if !is_taken && !old_pods::must_come_first(cluster, living, step) {
         upgrade::roll(cluster, situation, membership, living, step);
     }
     storage::grow(cluster, situation, living, step);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Birth, Membership, Resource, names};
+use contract::{Birth, Membership, Resource, TlsRole, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
     HTTPGetAction, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use semver::Version;
 
-use super::metadata;
+use super::{metadata, tls};
 use crate::assess::{Living, name_of};
 use crate::validate::Cluster;
 
@@ -182,6 +182,9 @@ fn build(
         ),
         (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
+    if let Some(authorities) = cluster.tls.authorities() {
+        annotations.insert(names::AUTHORITIES_ANNOTATION.to_owned(), authorities);
+    }
     if start.alone {
         let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
         annotations.insert(alone, "true".to_owned());
@@ -192,6 +195,7 @@ fn build(
             names::INITIAL_STATE_ANNOTATION,
             names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
+            names::AUTHORITIES_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
@@ -221,7 +225,7 @@ fn build(
             subdomain: Some(names::peer_service(&cluster.name)),
             termination_grace_period_seconds: Some(30),
             tolerations: policy.tolerations.clone(),
-            volumes: Some(vec![data]),
+            volumes: Some([vec![data], tls::volumes(&cluster.tls)].concat()),
             ..PodSpec::default()
         }),
         status: None,
@@ -244,6 +248,11 @@ fn has_livez(image: &str) -> bool {
 }
 
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    let data = VolumeMount {
+        name: names::DATA_VOLUME.to_owned(),
+        mount_path: MOUNT.to_owned(),
+        ..VolumeMount::default()
+    };
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
         image: Some(image.to_owned()),
@@ -284,11 +293,7 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             ..SecurityContext::default()
         }),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(vec![VolumeMount {
-            name: names::DATA_VOLUME.to_owned(),
-            mount_path: MOUNT.to_owned(),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
     }
 }
@@ -302,14 +307,23 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
         format!("--initial-advertise-peer-urls={peer_urls}"),
-        format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
-        format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
+        format!(
+            "--listen-peer-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Peer),
+            names::PEER_PORT
+        ),
+        format!(
+            "--listen-client-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Server),
+            names::CLIENT_PORT
+        ),
         format!("--advertise-client-urls={}", cluster.client_url(member)),
         format!(
             "--listen-metrics-urls=http://0.0.0.0:{}",
             names::METRICS_PORT
         ),
     ];
+    args.extend(tls::flags(&cluster.tls));
     if let Some(token) = &start.token {
         args.push(format!("--initial-cluster-token={token}"));
     }

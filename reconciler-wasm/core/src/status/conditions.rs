@@ -3,11 +3,13 @@
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
 mod applied;
+mod certificates;
 mod turn;
 
 use contract::{Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
 use applied::spec_applied;
+pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
 
@@ -25,6 +27,7 @@ const SCALING: &str = "Scaling";
 const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
+const CERTIFICATES: &str = "CertificatesValid";
 
 /// One condition before its times are known.
 struct Claim {
@@ -269,13 +272,21 @@ fn scaling(
     asleep: bool,
 ) -> Claim {
     let voters = living.map_or(0, |living| living.voters().count());
+    let even = cluster
+        .findings
+        .iter()
+        .find(|finding| finding.reason == Reason::EvenSize);
     let still = || {
-        claim(
-            SCALING,
-            ConditionStatus::False,
-            Reason::AsSpecified,
-            "The number of members is as asked.".to_owned(),
-        )
+        let (reason, message) = even.map_or_else(
+            || {
+                (
+                    Reason::AsSpecified,
+                    "The number of members is as asked.".to_owned(),
+                )
+            },
+            |finding| (finding.reason, finding.message.clone()),
+        );
+        claim(SCALING, ConditionStatus::False, reason, message)
     };
     if !matches!(situation.stage, Stage::Formed { .. }) {
         return still();

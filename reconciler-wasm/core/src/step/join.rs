@@ -89,6 +89,9 @@ fn create(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if !cluster.tls.can_build() {
+        return;
+    }
     let resource = &situation.snapshot.resource;
     let own = format!("{}-", cluster.name);
     let unmade = living.members.iter().find(|member| {

@@ -1,100 +1,129 @@
-//! Pods of the archived operator's shape: what is said of them, and what must wait for their renewal.
+//! Restarts members that know other authorities than their Secrets do: one at a time, the leader last.
 //!
-//! They are valid members, so nobody touches them unasked. Once their renewal is asked for they count as made from another
-//! `spec.pod`, and [`super::reshape`] does the rest.
+//! A pod is deleted and made again on its own disk. Where that would cost data or an outage, it is said instead.
 
-use contract::{FindingKind, Reason, names};
+use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, Step, adopt};
+use super::{LATER, SOON, Step, leave};
 use crate::assess::{Living, Member, Situation};
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::tls::Change;
 use crate::validate::Cluster;
 
-/// Says which pods are of the old shape and what becomes of them.
-pub(super) fn tell(
+/// How long every voter must have been healthy before the next one is restarted.
+const CALM: Millis = Millis::seconds(5);
+
+/// Restarts one member, or waits until it may. Says whether this pass may do no more to members.
+pub(super) fn renew(
     cluster: &Cluster,
     situation: &Situation<'_>,
+    membership: &Membership,
     living: &Living<'_>,
     step: &mut Step,
-) {
-    let asked = &situation.snapshot.resource.annotations;
-    if let Some(other) = asked
-        .get(names::OLD_PODS_ANNOTATION)
-        .filter(|value| *value != names::RENEW)
-    {
-        step.find(
-            FindingKind::Invalid,
-            Reason::InvalidSpec,
-            format!(
-                "The annotation {} is \"{other}\"; its one value is \"{}\". Pods are left as they are. Correct or \
-                 remove it.",
-                names::OLD_PODS_ANNOTATION,
-                names::RENEW
-            ),
-        );
-    }
-    let left = old(living).count();
-    if left == 0 {
-        return;
-    }
-    if cluster.renews_old_pods {
-        step.find(
-            FindingKind::Doing,
-            Reason::RenewingPods,
-            format!(
-                "{left} members run in pods as the archived operator made them; they are made anew one by one, the \
-                 leader's last."
-            ),
-        );
-    } else {
-        step.find(
-            FindingKind::Note,
-            Reason::OldPodShape,
-            format!(
-                "{left} members run in pods as the archived operator made them. They are valid and stay so; pods made \
-                 from here on have the new shape. To make them anew one by one: {}",
-                how(cluster)
-            ),
-        );
-    }
-}
-
-/// Whether another image must wait: an old pod's probes need a shell, which newer images do not have, and it would start
-/// with the arguments of its birth.
-pub(super) fn must_come_first(cluster: &Cluster, living: &Living<'_>, step: &mut Step) -> bool {
-    let is_due = |member: &&Member<'_>| {
-        member
-            .pod
-            .is_some_and(|pod| !pod.image.is_empty() && pod.image != cluster.image)
+) -> bool {
+    let snapshot = situation.snapshot;
+    let change = |member: &&Member<'_>| {
+        let pod = member.pod?;
+        Some(cluster.tls.authorities_changed(pod, snapshot))
+            .filter(|change| *change != Change::None)
     };
-    let Some(member) = old(living).find(is_due) else {
+    let outdated: Vec<&Member<'_>> = living
+        .voters()
+        .filter(|member| change(member).is_some())
+        .collect();
+    let Some(first) = outdated.first() else {
         return false;
     };
-    step.find_of(
-        FindingKind::Blocked,
-        Reason::OldPodShape,
-        member.name,
-        format!(
-            "{} runs in a pod as the archived operator made it; such a pod does not get another image, because its \
-             probes need a shell. Renew the old pods first: {}",
-            member.name,
-            how(cluster)
-        ),
-    );
-    step.look_again(LATER, Reason::OldPodShape);
+    let list: Vec<&str> = outdated.iter().map(|member| member.name).collect();
+    let list = list.join(", ");
+    if outdated
+        .iter()
+        .any(|member| change(member) == Some(Change::AtOnce))
+    {
+        step.find(
+            FindingKind::Blocked,
+            Reason::AuthoritiesChanged,
+            format!(
+                "The Secrets hold other authorities than {list} trust, and none in between: a member that restarts could \
+                 not speak with one that did not. No member is restarted. Put the old authorities beside the new ones \
+                 and the certificates of the old ones back; when all members were restarted, renew the certificates, \
+                 then take the old authorities out."
+            ),
+        );
+        return false;
+    }
+    let voters = living.voters().count();
+    if outdated.iter().any(|member| member.volume.is_none()) || voters < 3 {
+        step.find(
+            FindingKind::Blocked,
+            Reason::AuthoritiesChanged,
+            format!(
+                "The authorities of the Secrets changed, and {list} trust the old list until they restart. That would cost {}, \
+                 so it is left to you: delete the pods one after the other, each when the others are healthy.",
+                if voters < 3 { "an outage of some seconds" } else { "data that is kept in pods" }
+            ),
+        );
+        return false;
+    }
+    if living
+        .voters()
+        .any(|member| member.up_for(snapshot.now) < CALM)
+    {
+        step.find(
+            FindingKind::Waiting,
+            Reason::AuthoritiesChanged,
+            format!("{list} restart one by one to trust the authorities of the Secrets, when all have been healthy for {} s.", CALM.0 / 1000),
+        );
+        step.look_again(LATER, Reason::AuthoritiesChanged);
+        return true;
+    }
+    let leader = living.leader();
+    match outdated.iter().find(|member| member.id != leader) {
+        Some(follower) => restart(situation, membership, follower, voters, step),
+        None => leave::move_leader(situation, membership, living, first, step),
+    }
     true
 }
 
-fn how(cluster: &Cluster) -> String {
-    format!(
-        "kubectl annotate etcdcluster {} {}={}",
-        cluster.name,
-        names::OLD_PODS_ANNOTATION,
-        names::RENEW
-    )
-}
-
-fn old<'l, 'a>(living: &'l Living<'a>) -> impl Iterator<Item = &'l Member<'a>> {
-    living
-        .voters()
-        .filter(|member| member.pod.is_some_and(adopt::is_old))
+fn restart(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    member: &Member<'_>,
+    voters: usize,
+    step: &mut Step,
+) {
+    let Some(pod) = member.pod.filter(|pod| pod.deleted.is_none()) else {
+        return;
+    };
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let mut action = pre::action(resource, effect)
+        .present(&pod.uid)
+        .on_members(membership);
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(voters)).ok();
+    step.actions.push(action);
+    let note = format!(
+        "{} restarts to trust the authorities of its Secrets",
+        member.name
+    );
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::AuthoritiesChanged,
+        note.clone(),
+    ));
+    let doing = FindingKind::Doing;
+    step.find_of(
+        doing,
+        Reason::AuthoritiesChanged,
+        member.name,
+        format!("{note}."),
+    );
+    step.look_again(SOON, Reason::AuthoritiesChanged);
 }

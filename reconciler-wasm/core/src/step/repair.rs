@@ -27,6 +27,9 @@ pub(super) fn restore_pods(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if !cluster.tls.can_build() {
+        return;
+    }
     let resource = &situation.snapshot.resource;
     ended::take_away(situation, living, step);
     let no_list = living.membership.is_none();

@@ -309,6 +309,8 @@ fn pod(name: &str) -> Pod {
         claim: Some(name.to_owned()),
         initial_cluster: None,
         initial_cluster_state: None,
+        peer_secret: None,
+        server_secret: None,
     }
 }
 

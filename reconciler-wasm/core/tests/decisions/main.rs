@@ -7,6 +7,7 @@
 
 mod adopt;
 mod birth;
+mod certificates;
 mod consent;
 mod fixture;
 mod repair;
@@ -15,5 +16,6 @@ mod rest;
 mod scale;
 mod spec;
 mod storage;
+mod tls;
 mod upgrade;
 mod zero;
