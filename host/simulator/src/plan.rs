@@ -156,8 +156,8 @@ impl Plan {
         faults.extend(consents(seed));
         faults.extend(fills(seed));
         let old = match rng.u8(0..8) {
-            // Another image waits for the renewal.
-            0 if !is_about_versions => Some(OldPods::Kept),
+            // Another image or pod policy waits for the renewal.
+            0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
             1 => Some(OldPods::Renewed),
             _ => None,
         };

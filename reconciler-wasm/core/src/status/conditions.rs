@@ -2,11 +2,13 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
+mod applied;
 mod certificates;
 mod turn;
 
 use contract::{AlarmKind, Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
+use applied::spec_applied;
 pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
@@ -26,7 +28,6 @@ const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
 const CERTIFICATES: &str = "CertificatesValid";
-const SPEC_APPLIED: &str = "SpecApplied";
 
 /// What an alarm of etcd means for those who use it; the graver one first.
 const ALARMS: [(AlarmKind, Reason, &str); 2] = [
@@ -412,32 +413,5 @@ fn blocked(step: &Step) -> Claim {
                 finding.message.clone(),
             )
         },
-    )
-}
-
-/// Whether all that the spec asks for is in effect; what is accepted and not used is named with its reason.
-fn spec_applied(step: &Step) -> Claim {
-    let left_out: Vec<&Finding> = step
-        .findings
-        .iter()
-        .filter(|finding| finding.reason == Reason::AcceptedNotUsed)
-        .collect();
-    let Some(first) = left_out.first() else {
-        return claim(
-            SPEC_APPLIED,
-            ConditionStatus::True,
-            Reason::AsSpecified,
-            "Nothing in the spec is left out.".to_owned(),
-        );
-    };
-    let messages: Vec<&str> = left_out
-        .iter()
-        .map(|finding| finding.message.as_str())
-        .collect();
-    claim(
-        SPEC_APPLIED,
-        ConditionStatus::False,
-        first.reason,
-        messages.join(" "),
     )
 }
