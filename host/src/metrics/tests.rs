@@ -71,6 +71,7 @@ fn snapshot() -> Snapshot {
         },
         secrets: [].into(),
         backups: Vec::new(),
+        old_lock: contract::Observed::Absent,
         outcomes: Vec::new(),
     }
 }
