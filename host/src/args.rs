@@ -26,6 +26,7 @@ const REFUSED: u8 = 2;
 #[command(
     name = "binnacle",
     version,
+    propagate_version = true,
     about,
     after_help = "Exit codes: 0 as expected, 1 differs, 2 unreadable or refused."
 )]
@@ -74,6 +75,12 @@ struct CompileArgs {
 }
 
 impl Args {
+    /// Reads the command line of this process; flags of the archived operator behind `run` may have one dash.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::parse_from(run::with_two_dashes(std::env::args_os()))
+    }
+
     /// Does what was asked for. Errors are told on standard error.
     #[must_use]
     pub fn execute(self) -> ExitCode {

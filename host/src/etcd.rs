@@ -2,6 +2,7 @@
 //!
 //! Knows addresses and timeouts. It joins nothing, judges nothing and retries nothing.
 
+mod identity;
 mod member_list;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +13,11 @@ use contract::{
     Alarm, AlarmKind, ClusterId, EndpointStatus, HashKv, MemberId, Membership, Millis, Pod, names,
 };
 use etcd_client::{
-    AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, MemberAddOptions,
+    AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, GetOptions, MemberAddOptions,
 };
 use tonic::transport::{Channel, Endpoint};
+
+pub use identity::Identity;
 
 use crate::error::Chain;
 
@@ -34,6 +37,9 @@ const HASH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// etcd's answer to a compaction that another one has overtaken.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
+/// The smallest key there can be.
+const NO_KEY: &[u8] = &[0];
+
 /// etcd's own check of a membership change, made before anything happens, though with the code of a lost connection.
 const UNHEALTHY: &str = "etcdserver: unhealthy cluster";
 
@@ -46,6 +52,15 @@ pub enum Error {
         /// What stands in the pod's status.
         address: String,
     },
+    /// The member speaks TLS and the operator has nothing to show, and why.
+    #[error("it speaks TLS with clients, and the operator has no certificate to show: {why}")]
+    NoIdentity {
+        /// What is missing.
+        why: String,
+    },
+    /// The operator's certificate, its key or its authorities cannot be used.
+    #[error("the operator's certificate cannot be used")]
+    Identity(#[source] Box<tonic::transport::Error>),
     /// No answer in time. A change may have been made nevertheless.
     #[error("no answer within {within:?}")]
     Silent {
@@ -88,7 +103,7 @@ impl Error {
                 | tonic::Code::Unavailable
                 | tonic::Code::DataLoss => false,
             },
-            Self::Address { .. } => true,
+            Self::Address { .. } | Self::NoIdentity { .. } | Self::Identity(_) => true,
             Self::Silent { .. } | Self::Client(_) | Self::Headless => false,
         }
     }
@@ -119,12 +134,16 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that is dialled at the first call and again whenever it broke.
+    /// A connection to `member` that is dialled at the first call and again whenever it broke.
     ///
     /// # Errors
-    /// The address is not one.
-    pub async fn open(address: &str) -> Result<Self, Error> {
-        let channel = endpoint(address)?.connect_lazy();
+    /// The address is not one, or the identity cannot be used.
+    pub async fn open(
+        member: &str,
+        address: &str,
+        identity: Option<&Identity>,
+    ) -> Result<Self, Error> {
+        let channel = endpoint(member, address, identity)?.connect_lazy();
         let client =
             Client::from_channel(etcd_client::Channel::Tonic(channel.clone()), None).await?;
         Ok(Self { channel, client })
@@ -179,6 +198,19 @@ impl Connection {
         answer
             .into_membership(from, linearizable)
             .ok_or(Error::Headless)
+    }
+
+    /// A linearizable read of nothing: the answer comes once the member has applied all that a quorum had agreed on when
+    /// it was asked.
+    ///
+    /// # Errors
+    /// It did not answer in time; the answer needs a quorum.
+    pub async fn agree(&self) -> Result<(), Error> {
+        let mut client = self.client.kv_client();
+        let options = GetOptions::new().with_count_only();
+        within(QUESTION_TIMEOUT, client.get(NO_KEY, Some(options)))
+            .await
+            .map(drop)
     }
 
     /// `Maintenance/Alarm`: the alarms that stand. Costs etcd an entry in its log, so it is asked only on suspicion.
@@ -317,14 +349,19 @@ impl Connection {
 
 /// Where a member is dialled: always at its pod's address, because names do not resolve everywhere. This is the one
 /// place that chooses the scheme; with TLS the certificate is verified for the member's DNS name, not the address.
-fn endpoint(address: &str) -> Result<Endpoint, Error> {
+fn endpoint(member: &str, address: &str, identity: Option<&Identity>) -> Result<Endpoint, Error> {
     let wrong = || Error::Address {
         address: address.to_owned(),
     };
     let ip: IpAddr = address.parse().map_err(|_| wrong())?;
     let authority = std::net::SocketAddr::new(ip, names::CLIENT_PORT as u16);
-    let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| wrong())?;
-    Ok(endpoint.connect_timeout(DIAL_TIMEOUT))
+    let scheme = if identity.is_some() { "https" } else { "http" };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(|_| wrong())?;
+    let endpoint = endpoint.connect_timeout(DIAL_TIMEOUT);
+    match identity {
+        Some(identity) => identity.secure(endpoint, member),
+        None => Ok(endpoint),
+    }
 }
 
 async fn within<T>(
@@ -341,9 +378,23 @@ async fn within<T>(
 #[derive(Default)]
 pub struct Connections {
     by_pod_uid: BTreeMap<String, (String, Connection)>,
+    identity: Option<Result<Identity, String>>,
 }
 
 impl Connections {
+    /// Takes another identity for members that speak TLS. Connections under the old one are forgotten.
+    pub fn identify(&mut self, identity: Option<Result<Identity, String>>) {
+        let is_same = match (&self.identity, &identity) {
+            (Some(Ok(old)), Some(Ok(new))) => old.is(new),
+            (None, None) => true,
+            (Some(_) | None, Some(_) | None) => false,
+        };
+        if !is_same {
+            self.by_pod_uid.clear();
+        }
+        self.identity = identity;
+    }
+
     /// Forgets the connections of pods that are gone.
     pub fn retain(&mut self, pods: &[Pod]) {
         let present: BTreeSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
@@ -357,19 +408,28 @@ impl Connections {
         self.by_pod_uid.remove(pod_uid);
     }
 
-    /// The connection to a pod at its address.
+    /// The connection to a pod at its address, with TLS if its etcd serves clients with it.
     ///
     /// # Errors
-    /// The address is not one.
-    pub async fn to(&mut self, pod_uid: &str, address: &str) -> Result<Connection, Error> {
-        if let Some((known, connection)) = self.by_pod_uid.get(pod_uid)
+    /// The address is not one, or there is no identity for TLS.
+    pub async fn to(&mut self, pod: &Pod, address: &str) -> Result<Connection, Error> {
+        if let Some((known, connection)) = self.by_pod_uid.get(&pod.uid)
             && known == address
         {
             return Ok(connection.clone());
         }
-        let connection = Connection::open(address).await?;
+        let no_identity = |why: &str| Error::NoIdentity {
+            why: why.to_owned(),
+        };
+        let identity = match (&pod.server_secret, &self.identity) {
+            (None, _) => None,
+            (Some(_), Some(Ok(identity))) => Some(identity),
+            (Some(_), Some(Err(why))) => return Err(no_identity(why)),
+            (Some(_), None) => return Err(no_identity("no Secret is named for it")),
+        };
+        let connection = Connection::open(&pod.name, address, identity).await?;
         self.by_pod_uid
-            .insert(pod_uid.to_owned(), (address.to_owned(), connection.clone()));
+            .insert(pod.uid.clone(), (address.to_owned(), connection.clone()));
         Ok(connection)
     }
 }
@@ -395,7 +455,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_member_that_does_not_listen_says_so_in_few_words() {
-        let connection = Connection::open("127.255.255.254")
+        let connection = Connection::open("shop-1", "127.255.255.254", None)
             .await
             .expect("an address");
         let error = connection.status().await.expect_err("nobody listens there");

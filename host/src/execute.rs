@@ -14,6 +14,7 @@
 mod condition;
 mod etcd;
 mod fresh;
+mod issue;
 mod kubernetes;
 
 use std::time::Instant;
@@ -194,6 +195,10 @@ impl Executor {
             Effect::Apply { object } => {
                 let written = kubernetes::apply(self, pass, &action.pre, object).await?;
                 memory.written.push(written, now);
+            }
+            Effect::Issue { secret, order } => {
+                issue::issue(self, pass, &action.pre, secret, order).await?;
+                memory.secrets.forget(secret);
             }
             Effect::AnnotatePod { name, annotations } => {
                 let written =

@@ -3,7 +3,9 @@
 //! Decides nothing about etcd; the module is reached through its bytes alone.
 
 pub mod args;
+pub mod authority;
 pub mod backoff;
+pub mod certificate;
 pub mod error;
 pub mod etcd;
 pub mod events;

@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    host::args::Args::parse().execute()
+    host::args::Args::read().execute()
 }

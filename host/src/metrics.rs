@@ -1,8 +1,9 @@
 //! Counts what the host does, and renders it for Prometheus.
 //!
-//! Labels come from the names of enums and from nothing else, so their number is bounded. What others already know (the
+//! Labels come from the names of enums, so their number is bounded; only certificates have a file and names of their own. What others already know (the
 //! caches, the recorder, the lease) is read when it is scraped, not counted twice.
 
+mod certificates;
 mod clusters;
 mod old;
 
@@ -300,6 +301,13 @@ impl Collector for Collected {
             let count = ConstCounter::new(count);
             count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
         }
+        let ends = certificates::ends(&scraped.world);
+        ends.encode(encoder.encode_descriptor(
+            "certificate_end_timestamp",
+            "When a certificate ends, in seconds since 1970",
+            Some(&Unit::Seconds),
+            ends.metric_type(),
+        )?)?;
         let family = Family::<PhaseLabel, Gauge>::default();
         for (phase, count) in scraped.clusters() {
             family.get_or_create(&PhaseLabel { phase }).set(count);

@@ -9,7 +9,9 @@
 
 pub mod etcd;
 mod live;
+mod predecessor;
 pub mod project;
+pub mod secret;
 pub mod shelf;
 pub mod watch;
 mod written;
@@ -29,6 +31,8 @@ pub use written::{Written, WrittenObject};
 
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
+use predecessor::Predecessors;
+use secret::{Looked, Secrets};
 use shelf::{Scope, Shelf};
 
 /// How long a snapshot waits for the caches to show what this host wrote.
@@ -47,6 +51,8 @@ pub struct World {
     pub services: Shelf<Service>,
     /// PodDisruptionBudgets.
     pub disruption_budgets: Shelf<DisruptionBudget>,
+    /// Locks of archived operators.
+    predecessors: Predecessors,
     changed: tokio::sync::watch::Sender<()>,
 }
 
@@ -60,7 +66,17 @@ impl World {
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
+            predecessors: Predecessors::default(),
             changed: tokio::sync::watch::Sender::new(()),
+        }
+    }
+
+    /// The same, for an operator whose own namespace is `home`.
+    #[must_use]
+    pub fn at_home(self, home: &str) -> Self {
+        Self {
+            predecessors: Predecessors::at_home(home),
+            ..self
         }
     }
 
@@ -78,6 +94,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed,
         } = self;
         let mut changes = changed.subscribe();
@@ -104,6 +121,7 @@ impl World {
             volumes,
             services,
             disruption_budgets,
+            predecessors: _,
             changed: _,
         } = self;
         let kinds = [
@@ -160,6 +178,8 @@ pub struct Memory {
     pub written: Written,
     /// Connections to the members.
     pub connections: Connections,
+    /// The Secrets the cluster names, as they were last read.
+    pub secrets: Secrets,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
 }
@@ -193,12 +213,24 @@ pub async fn snapshot(
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
-    let etcd = etcd::view(
-        &mut memory.connections,
-        &objects.pods,
-        recorded_cluster(&resource),
-    )
-    .await;
+    let now = Millis(jiff::Timestamp::now().as_millisecond());
+    let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
+    memory.connections.identify(identity);
+    let (etcd, old_lock) = tokio::join!(
+        etcd::view(
+            &mut memory.connections,
+            &objects.pods,
+            recorded_cluster(&resource),
+        ),
+        world.predecessors.lock(client, &key.namespace),
+    );
+    if etcd
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.status.seen().is_none())
+    {
+        memory.secrets.doubt();
+    }
     Ok(Found::Snapshot(Box::new(Snapshot {
         schema: SCHEMA,
         now: Millis(jiff::Timestamp::now().as_millisecond()),
@@ -206,8 +238,9 @@ pub async fn snapshot(
         resource,
         objects,
         etcd,
-        secrets: std::collections::BTreeMap::new(),
+        secrets,
         backups: Vec::new(),
+        old_lock,
         outcomes: memory.outcomes.clone(),
     })))
 }

@@ -4,6 +4,7 @@
 
 mod args;
 mod dispatch;
+mod predecessor;
 mod settings;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, info, info_span, warn};
 
 pub use args::RunArgs;
+pub(crate) use predecessor::with_two_dashes;
 
 use crate::error::Chain;
 use crate::execute::Executor;
@@ -81,8 +83,13 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         cache_dir,
         log_format,
         log,
+        old,
     } = args;
+    let idle_flags = old.judge()?;
     telemetry::start(log_format, &log).context("--log cannot be read")?;
+    for said in idle_flags {
+        warn!("The flag {said}");
+    }
 
     let config = kube_config(kubeconfig).await?;
     let namespace = namespace
@@ -125,7 +132,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop_watches = CancellationToken::new();
     let stop_lease = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let world = Arc::new(World::new(&scopes));
+    let world = Arc::new(World::new(&scopes).at_home(&namespace));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()

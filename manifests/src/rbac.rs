@@ -1,8 +1,9 @@
 //! The operator's rights: in one namespace, and no more than its effects need.
 //!
-//! It reads no Secret and nothing of the whole cluster.
+//! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
+//! nothing of the whole cluster.
 
-use contract::{GROUP, PLURAL};
+use contract::{GROUP, OLD_LOCK, PLURAL};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -38,6 +39,12 @@ pub(crate) fn role(namespace: &str) -> Role {
                 &[&WATCH, &APPLY, &["delete"]],
             ),
             rule("", &["services"], &[&WATCH, &APPLY]),
+            rule("", &["secrets"], &[&APPLY, &["get"]]),
+            // The lock of an archived coreos etcd-operator: nothing is done beside one at work.
+            PolicyRule {
+                resource_names: Some(vec![OLD_LOCK.to_owned()]),
+                ..rule("", &["endpoints"], &[&["get"]])
+            },
             rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
             rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
             rule(
@@ -98,18 +105,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_right_is_a_wildcard_and_none_reads_secrets() {
+    fn no_right_is_a_wildcard_and_secrets_are_only_got_by_name() {
         for rule in role("any").rules.expect("rules") {
+            if rule
+                .resources
+                .iter()
+                .flatten()
+                .any(|word| word == "secrets")
+            {
+                assert_eq!(rule.verbs, ["create", "get", "patch"]);
+            }
             let words = [
                 rule.api_groups.unwrap_or_default(),
                 rule.resources.unwrap_or_default(),
                 rule.verbs,
             ]
             .concat();
-            assert!(
-                !words.iter().any(|word| word == "*" || word == "secrets"),
-                "{words:?}"
-            );
+            assert!(!words.iter().any(|word| word == "*"), "{words:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ use tests::scenario::{Children, Cluster, Scenario, spec};
 use tests::testbed::wait;
 
 use crate::disks::wipe;
+use crate::members::restarts;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -74,7 +75,9 @@ pub(crate) async fn two_disks_gone(scenario: &mut Scenario) -> Result<()> {
         .testbed()
         .kill_member(scenario.namespace(), survivor)
         .await?;
-    wait::until("the survivor to be back", PATIENCE, async || {
+    wait::until("the survivor to start again", PATIENCE, async || {
+        let pod = cluster.pod(survivor).await?;
+        ensure!(restarts(&pod) > 0, "it was not restarted yet");
         cluster.etcd_of(survivor).id().await.map(drop)
     })
     .await?;
@@ -141,8 +144,9 @@ pub(crate) async fn stale(scenario: &mut Scenario) -> Result<()> {
 /// The patch in the command that a condition tells a person to type.
 fn patch(message: &str) -> Result<Value> {
     let patch = message
-        .split('\'')
+        .split("--patch '")
         .nth(1)
+        .and_then(|rest| rest.split('\'').next())
         .with_context(|| format!("no patch in {message:?}"))?;
     Ok(serde_json::from_str(patch)?)
 }

@@ -3,12 +3,16 @@
 //! Each scenario has a namespace and an operator of its own. Those that disturb nobody run side by side; those that hurt
 //! a node or the API server run alone; the last one replays the recordings of all the others.
 
+mod adopt;
 mod bad_input;
 mod birth;
 mod consent;
+mod coreos;
 mod disks;
+mod drop_in;
 mod harness;
 mod members;
+mod operators;
 mod recordings;
 mod reshape;
 mod restarts;
@@ -16,6 +20,7 @@ mod scale;
 mod space;
 mod standing;
 mod surroundings;
+mod tls;
 mod upgrade;
 mod writer;
 mod zero;
@@ -84,6 +89,46 @@ async fn prepare() -> Result<Suite> {
 /// Those that disturb nobody, the long ones first.
 fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
+        scenarios.trial(
+            "adopt::a_cluster_on_volumes_is_taken_over_healed_and_renewed_without_losing_a_member",
+            adopt::on_volumes,
+        ),
+        scenarios.trial(
+            "adopt::a_cluster_in_its_pods_is_taken_over_resized_healed_and_renewed",
+            adopt::in_pods,
+        ),
+        scenarios.trial(
+            "operators::a_removed_operator_leaves_its_clusters_and_takes_them_up_again",
+            operators::removed,
+        ),
+        scenarios.trial(
+            "operators::a_frozen_leader_does_nothing_after_its_lease",
+            operators::leader_frozen,
+        ),
+        scenarios.trial(
+            "operators::a_standby_goes_on_within_the_lease_of_a_killed_leader",
+            operators::leader_killed,
+        ),
+        scenarios.trial(
+            "operators::what_changed_while_nobody_looked_is_made_good",
+            operators::away_for_long,
+        ),
+        scenarios.trial(
+            "drop_in::size_and_version_make_a_cluster_that_serves_as_the_walk_through_says",
+            drop_in::size_and_version,
+        ),
+        scenarios.trial(
+            "drop_in::a_documented_pod_policy_is_in_effect_or_said_not_to_be",
+            drop_in::pod_policy,
+        ),
+        scenarios.trial(
+            "drop_in::members_keep_apart_and_on_volumes_as_documented",
+            drop_in::apart_and_on_volumes,
+        ),
+        scenarios.trial(
+            "drop_in::an_old_version_is_told_with_the_nearest_way",
+            drop_in::old_version,
+        ),
         scenarios.trial(
             "upgrade::four_minor_versions_are_walked_under_writes_and_none_fails",
             upgrade::walked,
@@ -240,6 +285,30 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "bad_input::a_missing_right_is_named_and_the_cluster_forms",
             bad_input::missing_right,
+        ),
+        scenarios.trial(
+            "tls::the_operators_own_certificates_are_made_again_and_change_authority_in_a_living_cluster",
+            tls::auto,
+        ),
+        scenarios.trial(
+            "tls::a_renewed_certificate_is_served_without_a_restart",
+            tls::renewed,
+        ),
+        scenarios.trial(
+            "tls::secrets_with_the_old_names_let_in_who_shows_a_certificate_and_nobody_else",
+            tls::old_layout,
+        ),
+        scenarios.trial(
+            "tls::one_kubernetes_tls_secret_in_all_roles_forms_and_grows",
+            tls::kubernetes_layout,
+        ),
+        scenarios.trial(
+            "tls::a_missing_secret_is_named_and_the_cluster_forms_when_it_comes",
+            tls::missing,
+        ),
+        scenarios.trial(
+            "tls::a_certificate_of_another_authority_is_named_and_breaks_nothing",
+            tls::wrong_authority,
         ),
     ]
 }

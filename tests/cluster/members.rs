@@ -182,7 +182,7 @@ pub(crate) async fn all_deleted(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// How often the pod's containers were restarted.
-fn restarts(pod: &Pod) -> i32 {
+pub(crate) fn restarts(pod: &Pod) -> i32 {
     let containers = pod
         .status
         .iter()

@@ -31,7 +31,7 @@ pub(crate) async fn down_and_up(scenario: &mut Scenario) -> Result<()> {
         "the status is {status:?}"
     );
     let mut kept = before.clone();
-    kept.retain(|name, _| !name.starts_with("Pod/"));
+    kept.retain(|name, _| !name.starts_with("Pod "));
     let left = Children::of(&cluster).await?.uids();
     ensure!(left == kept, "{kept:?} became {left:?}");
     stays_at_rest(scenario, &cluster).await?;
@@ -45,7 +45,7 @@ pub(crate) async fn down_and_up(scenario: &mut Scenario) -> Result<()> {
         cluster.members().await?
     );
     let mut claims = Children::of(&cluster).await?.uids();
-    claims.retain(|name, _| !name.starts_with("Pod/"));
+    claims.retain(|name, _| !name.starts_with("Pod "));
     ensure!(claims == kept, "{kept:?} became {claims:?}");
     Ok(())
 }

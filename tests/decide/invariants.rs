@@ -412,6 +412,16 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             lost: _,
             late: false,
         } if is_hopeless(before) && !before.confirmed => match deed {
+            // A pod that is down anyway, on a claim that stays.
+            Deed::DeletedPod(name)
+                if before.claims.contains(name)
+                    && before
+                        .members
+                        .iter()
+                        .all(|member| member.name != *name || !member.healthy) =>
+            {
+                None
+            }
             Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
             Deed::DeletedPod(_) if before.consent.is_some() => None,
             Deed::Removed(_)

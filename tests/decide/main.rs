@@ -194,7 +194,7 @@ fn histories_go_to_size_0_and_back_and_out_of_lost_quorums() {
 
 fn deed(fact: &Fact) -> Option<(&Deed, &Truth)> {
     match fact {
-        Fact::Deed { deed, before, .. } => Some((deed, before)),
+        Fact::Deed { deed, before, .. } => Some((deed, &**before)),
         Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
     }
 }

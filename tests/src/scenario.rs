@@ -3,6 +3,7 @@
 //! The operator runs as a process of this machine under its generated ServiceAccount, so that it can be killed and its
 //! recordings be read. What the operator should do is the suites' business.
 
+mod certificates;
 mod cluster;
 mod etcd;
 mod events;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::kubectl::Kubectl;
 use crate::testbed::{Namespace, Testbed, wait};
 
+pub use certificates::{Authority, ClientFiles, Issued, kubernetes_secret, names_of, old_secret};
 pub use cluster::Cluster;
 pub use etcd::{Etcd, Member};
 pub use events::EventSeen;
@@ -211,6 +213,21 @@ impl Scenario {
         operator.leads(START).await?;
         self.operator = Some(operator);
         Ok(())
+    }
+
+    /// Another instance of the operator, with its own folder; it competes for the lease with the first.
+    pub async fn another_operator(&self) -> Result<Operator> {
+        let folder = self.folder.join("another");
+        fs::create_dir_all(&folder)?;
+        let Programs { program, module } = &self.suite.programs;
+        Operator::start(
+            program,
+            module,
+            self.namespace.name(),
+            &self.kubeconfig,
+            &folder,
+        )
+        .await
     }
 
     /// Ends the operator at once, as a crash would.

@@ -93,9 +93,10 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             grace_seconds: _,
         } => check_claim_deletion(name, pre, resource, &fresh.etcd),
         Effect::Delete {
-            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget,
+            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
             ..
-        } => Ok(()),
+        }
+        | Effect::Issue { .. } => Ok(()),
         Effect::AddLearner { name, peer_urls } => {
             check_addition(name, peer_urls, resource, &fresh.etcd)
         }

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
 use crate::Refusal;
+use crate::issue::is_made_secret;
 use crate::pod::judge_pod;
 
 /// Keys of the operator's own annotations begin so.
@@ -62,6 +63,7 @@ pub(crate) fn judge_name(
             name == names::peer_service(cluster) || name == names::client_service(cluster)
         }
         ObjectKind::PodDisruptionBudget => name == names::disruption_budget(cluster),
+        ObjectKind::Secret => is_made_secret(cluster, name),
     };
     if !is_own {
         refusals.push(Refusal::ForeignName {
@@ -115,9 +117,9 @@ fn judge_metadata(
         let is_own = match kind {
             ObjectKind::Pod => key == names::VERSION_ANNOTATION || key.starts_with(OWN_PREFIX),
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
-            ObjectKind::PersistentVolumeClaim | ObjectKind::PodDisruptionBudget => {
-                key.starts_with(OWN_PREFIX)
-            }
+            ObjectKind::PersistentVolumeClaim
+            | ObjectKind::PodDisruptionBudget
+            | ObjectKind::Secret => key.starts_with(OWN_PREFIX),
         };
         if !is_own && asked.and_then(|asked| asked.get(key)) != Some(value) {
             refusals.push(Refusal::Annotation {

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
 use crate::image::{judge_image, judge_new_image};
+use crate::issue::judge_order;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
+use crate::secrets::judge_remembered;
 use crate::{Refusal, ResourceHead};
 
 /// How many actions a decision may hold.
@@ -124,6 +126,12 @@ fn judge(
             refusals.push(Refusal::Deleting { effect, target });
         } else if is_paused(resource) {
             refusals.push(Refusal::Paused { effect, target });
+        } else if let Some(lock) = snapshot
+            .old_lock
+            .seen()
+            .filter(|lock| lock.may_be_held(snapshot.now))
+        {
+            refusals.push(Refusal::OldOperator(lock.holder.clone()));
         }
     }
     require(action, before, refusals);
@@ -144,6 +152,25 @@ fn judge(
                 why: error.to_string(),
             }),
         },
+        Effect::Issue { secret, order } => {
+            judge_name(ObjectKind::Secret, secret, resource, refusals);
+            match spec {
+                Ok(spec) => judge_order(secret, order, resource, spec, refusals),
+                Err(error) => refusals.push(Refusal::UnreadableSpec {
+                    why: error.to_string(),
+                }),
+            }
+        }
+        // Keys that are gone come back as others, which nobody trusts.
+        Effect::Delete {
+            kind: ObjectKind::Secret,
+            name,
+            ..
+        } => refusals.push(Refusal::ForeignName {
+            kind: ObjectKind::Secret,
+            name: name.clone(),
+            cluster: resource.name.clone(),
+        }),
         Effect::AnnotatePod { name, annotations } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_pod_annotations(name, annotations, refusals);
@@ -226,6 +253,7 @@ fn judge_status(
         {
             judge_image(image, spec, Some(snapshot), refusals);
         }
+        judge_remembered(status, snapshot, spec, refusals);
     }
 }
 

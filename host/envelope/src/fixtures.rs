@@ -64,6 +64,7 @@ pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
         etcd: view(),
         secrets: [].into(),
         backups: Vec::new(),
+        old_lock: Observed::Absent,
         outcomes: Vec::new(),
     }
 }

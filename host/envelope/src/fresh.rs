@@ -171,7 +171,10 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AnnotatePod { name, annotations } => {
                 InitialCluster::new(name, annotations).joins()
             }
-            Effect::Event { .. } | Effect::SetImage { .. } | Effect::Delete { .. } => false,
+            Effect::Event { .. }
+            | Effect::SetImage { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -190,6 +193,7 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::AnnotatePod { .. }
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
+        | Effect::Issue { .. }
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }

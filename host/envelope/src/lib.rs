@@ -21,6 +21,7 @@
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
 //! | … a pod that starts as the only member | `recovery`, `claimUid` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
+//! | Issue | `object` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
 //! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
@@ -41,11 +42,13 @@ mod child;
 mod decision;
 mod fresh;
 mod image;
+mod issue;
 mod pod;
 mod preconditions;
 mod quorum;
 mod refusal;
 mod rules;
+mod secrets;
 
 pub use check::{AlarmRefusal, check};
 pub use decision::{MAX_ACTIONS, permit};

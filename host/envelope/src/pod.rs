@@ -1,21 +1,25 @@
 //! What a member's pod may look like: etcd alone, its own data, no rights, and a start that the preconditions know of.
 //!
-//! Owns the fields of pod, container and image; security, volumes and start have files of their own.
+//! Owns the fields of pod, container and image; security, volumes, TLS and start have files of their own.
 
 mod security;
 mod start;
+mod tls;
 mod volume;
 
 use contract::{EtcdClusterSpec, ObjectKind, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, PodSpec, Probe};
 
 use crate::Refusal;
+use crate::arguments::InitialCluster;
 use crate::child::{field, only};
 use crate::image::judge_image;
 use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
-use volume::judge_volume;
+use tls::judge_tls;
+use volume::{judge_mounts, judge_volume};
+pub(crate) use volume::{mounted, own_pods};
 
 /// Adds a refusal for everything that a member's pod may not be.
 pub(crate) fn judge_pod(
@@ -30,13 +34,16 @@ pub(crate) fn judge_pod(
     judge_fields(name, found, &snapshot.resource, refusals);
     judge_pod_security(name, found, spec, refusals);
     for volume in found.volumes.iter().flatten() {
-        judge_volume(name, volume, spec, refusals);
+        judge_volume(name, volume, spec, snapshot, refusals);
     }
     match found.containers.as_slice() {
         [container] if container.name == names::ETCD_CONTAINER => {
             judge_container(name, container, spec, refusals);
             let image = container.image.as_deref().unwrap_or_default();
             judge_image(image, spec, Some(snapshot), refusals);
+            judge_mounts(name, container, refusals);
+            let start = InitialCluster::of_pod(pod);
+            judge_tls(name, start, found, container, spec, snapshot, refusals);
         }
         containers => {
             let what = containers

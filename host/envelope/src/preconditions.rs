@@ -37,6 +37,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
     match effect {
         Effect::UpdateStatus { .. } => need(pre.resource_version.is_some(), "resourceVersion"),
         Effect::Event { .. } => {}
+        Effect::Issue { .. } => need(pre.object.is_some(), "object"),
         Effect::Apply { object } => {
             need(pre.object.is_some(), "object");
             if let Child::Pod(pod) = &**object {
@@ -87,7 +88,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(is_departed || is_birth, "departed");
         }
         Effect::Delete {
-            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget,
+            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
             ..
         } => need(present, "object"),
         Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. } => {

@@ -63,6 +63,9 @@ pub enum Refusal {
         /// What it touches.
         target: String,
     },
+    /// The archived operator may be at work on the same cluster; this one holds its lock.
+    #[error("{0} holds the lock of the archived operator: only status and events are allowed")]
+    OldOperator(String),
     /// The resource is being deleted.
     #[error(
         "the cluster is being deleted: {effect} {target} is not allowed, only its status and events are"
@@ -170,9 +173,7 @@ pub enum Refusal {
         name: String,
     },
     /// A volume that a member does not need.
-    #[error(
-        "pod {name} mounts the volume {volume}, which is neither its own claim, nor empty, nor a Secret of the spec"
-    )]
+    #[error("pod {name} mounts {volume}: not its own claim, not empty, not the Secret of its role")]
     Volume {
         /// The pod.
         name: String,
@@ -180,9 +181,7 @@ pub enum Refusal {
         volume: String,
     },
     /// A variable that reads a Secret or ConfigMap the spec does not name.
-    #[error(
-        "pod {name} reads the variable {variable} from an object that spec.pod.etcdEnv does not name"
-    )]
+    #[error("pod {name} reads {variable} from an object that spec.pod.etcdEnv does not name")]
     Environment {
         /// The pod.
         name: String,
@@ -212,6 +211,14 @@ pub enum Refusal {
         name: String,
         /// What is wrong.
         what: String,
+    },
+    /// A member would speak plain text, or to strangers, where the cluster speaks TLS.
+    #[error("pod {name} would open what TLS protects: {what}")]
+    Plaintext {
+        /// The pod.
+        name: String,
+        /// How.
+        what: &'static str,
     },
     /// The selector would reach other pods than the cluster's.
     #[error("{} {name} does not select by the cluster's labels", kind.name())]
@@ -379,9 +386,7 @@ pub enum Refusal {
         member: MemberId,
     },
     /// A voter that has run before would come back with an empty memory.
-    #[error(
-        "member {member} has voted before: on an empty disk it must not join under the same id"
-    )]
+    #[error("member {member} has voted before: without its data it must not join under its id")]
     ForgetfulVoter {
         /// Its name.
         member: String,
@@ -390,9 +395,7 @@ pub enum Refusal {
     #[error("{0}")]
     Unasked(String),
     /// The pod runs, or its data would go with it.
-    #[error(
-        "pod {pod} has not ended or keeps its data in itself; deleting it needs evidence from etcd"
-    )]
+    #[error("pod {pod} runs or keeps its data in itself: deleting it needs evidence from etcd")]
     StillRunning {
         /// The pod.
         pod: String,

@@ -133,7 +133,7 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        let before = (!around).then(|| self.truth());
+        let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
             Effect::UpdateStatus { status } => {
@@ -146,6 +146,7 @@ impl World {
             }
             Effect::Event { .. } => return Ok(()),
             Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
+            Effect::Issue { secret, order } => self.issue(secret, order)?,
             Effect::AnnotatePod { name, annotations } => {
                 let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
                 if !is_same(pre.object.as_ref(), &pod.api.uid) {
@@ -207,7 +208,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before: Box::new(before),
+                before,
                 lost,
                 late: self.landing,
             });
@@ -268,6 +269,11 @@ impl World {
                 self.changed = true;
                 Deed::Wrote("Delete")
             }
+            ObjectKind::Secret => {
+                self.kube.secrets.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
         }
     }
 
@@ -311,7 +317,8 @@ impl World {
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::SetImage { .. }
-            | Effect::Delete { .. } => return Err("not an effect on etcd"),
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => return Err("not an effect on etcd"),
         };
         self.changed = true;
         self.settle();
@@ -343,7 +350,7 @@ impl World {
             ObjectKind::PersistentVolumeClaim => {
                 self.kube.claims.get(name).map(|claim| claim.number)
             }
-            ObjectKind::Service | ObjectKind::PodDisruptionBudget => None,
+            ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
         };
         let Some(disk) = disk else { return Vec::new() };
         let holds =
@@ -402,6 +409,7 @@ fn describe(effect: &Effect) -> String {
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
         Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
+        Effect::Issue { order, .. } => format!("Issue {order:?}"),
         Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }

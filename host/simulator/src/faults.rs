@@ -130,7 +130,8 @@ impl World {
             .iter()
             .filter(|condition| condition.get("type").is_some_and(|kind| kind == "Blocked"))
             .filter_map(|condition| condition.get("message")?.as_str());
-        let patch = messages.find_map(|message| message.split('\'').nth(1))?;
+        let command = messages.find_map(|message| message.split("--patch '").nth(1))?;
+        let patch = command.split('\'').next()?;
         let patch: serde_json::Value = serde_json::from_str(patch).ok()?;
         patch.pointer("/spec/quorumRecovery").cloned()
     }

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use crate::release::Release;
 use contract::{
     Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
-    ServicePort, Volume, VolumePhase, names,
+    ServicePort, TlsRole, Volume, VolumePhase, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::secrets;
 
 /// A pod with what its kubelet knows.
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ pub(crate) struct Member {
     /// Its image was changed, and its container has not been started since.
     pub(crate) swaps: bool,
     /// How often the API server wrote it.
-    versions: u32,
+    pub(crate) versions: u32,
 }
 
 /// A running container.
@@ -79,6 +81,7 @@ pub(crate) struct Kubernetes {
     pub(crate) claims: BTreeMap<String, Claim>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
+    pub(crate) secrets: BTreeMap<String, contract::Secret>,
     pub(crate) nodes: BTreeMap<u32, Node>,
     counter: u32,
 }
@@ -91,6 +94,7 @@ impl Kubernetes {
             claims: BTreeMap::new(),
             services: BTreeMap::new(),
             budgets: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             counter: 0,
         }
@@ -153,6 +157,11 @@ impl Kubernetes {
             Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
                 uid: budget.uid.clone(),
                 owner: budget.owner.clone(),
+                ..ObjectHead::default()
+            }),
+            Kind::Secret => self.secrets.get(name).map(|secret| ObjectHead {
+                uid: secret.uid.clone(),
+                owner: Some(self.resource.uid.clone()),
                 ..ObjectHead::default()
             }),
         };
@@ -264,6 +273,8 @@ impl Member {
                 claim,
                 initial_cluster: None,
                 initial_cluster_state: None,
+                peer_secret: secrets::of_pod(pod, TlsRole::Peer),
+                server_secret: secrets::of_pod(pod, TlsRole::Server),
             },
         };
         member.refresh();

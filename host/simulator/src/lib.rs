@@ -6,7 +6,7 @@
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
-//! Disagreement within a partition (all reachable members reach each other), byte sizes, TLS, versions, alarms.
+//! Disagreement within a partition (all reachable members reach each other), byte sizes, handshakes, versions, alarms.
 
 mod etcd;
 mod execute;
@@ -17,12 +17,15 @@ mod kubernetes;
 mod life;
 mod members;
 mod observe;
+mod old;
 mod plan;
 mod release;
+mod roll;
+mod secrets;
 mod timers;
 mod world;
 
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
-pub use plan::{Fault, Mishap, Plan, Planned};
+pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
 pub use release::Release;

@@ -119,6 +119,10 @@ impl World {
         if pod.api.deleted.is_some() || pod.process.is_some() {
             return;
         }
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
         let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
             return;
         };
@@ -177,31 +181,6 @@ impl World {
         }
     }
 
-    /// The kubelet stops a container whose image was changed, and pulls the other one.
-    pub(crate) fn new_image(&mut self, number: u32) {
-        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
-            return;
-        };
-        if !self.kube.is_reachable(pod) {
-            self.after(1_000, 3_000, Timer::NewImage(number));
-            return;
-        }
-        let Some(pod) = self.kube.pod_numbered(number) else {
-            return;
-        };
-        if pod.api.deleted.is_some() || !pod.swaps {
-            return;
-        }
-        if pod.process.take().is_some() {
-            pod.api.running = false;
-            pod.failures = 0;
-            pod.touch();
-        }
-        self.changed = true;
-        self.after(50, 300, Timer::Pull(number));
-        self.settle();
-    }
-
     /// Whoever consented to go on from this member gave up what it does not have. Without a consent nothing is given up.
     fn forgive(&mut self, disk: u32, name: &str) {
         let named = self.consent().as_deref() == Some(name);
@@ -230,6 +209,10 @@ impl World {
             message: why.to_owned(),
             at: Some(clock),
         });
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
         let backoff = match pod.failures {
             0 | 1 => 0,
             failures => (10_000 << (failures - 2).min(5)).min(LONGEST_BACKOFF),

@@ -31,8 +31,9 @@ impl World {
             resource,
             objects,
             etcd: self.view(),
-            secrets: [].into(),
+            secrets: self.secrets(),
             backups: Vec::new(),
+            old_lock: Observed::Absent,
             outcomes: outcomes.to_vec(),
         }
     }

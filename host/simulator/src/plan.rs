@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::release::Release;
+use crate::roll;
 
 /// One history to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +23,23 @@ pub struct Plan {
     pub claims: bool,
     /// Volumes are on one node each.
     pub local: bool,
+    /// The operator makes certificates.
+    pub tls: bool,
+    /// The archived operator left a living cluster, and how its pods are to be dealt with.
+    pub old: Option<OldPods>,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
     pub mishaps: Vec<(u32, Mishap)>,
+}
+
+/// What is asked for the pods that the archived operator left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldPods {
+    /// Nothing: they stay.
+    Kept,
+    /// That they be made anew.
+    Renewed,
 }
 
 /// A fault with its time.
@@ -130,15 +144,23 @@ impl Plan {
         let mishaps = (0..rng.usize(0..4))
             .map(|_| (rng.u32(0..40), mishap(&mut rng)))
             .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
         let is_about_versions = seed % 4 == 3;
-        let version = is_about_versions.then(|| RELEASES[rng.usize(0..RELEASES.len())]);
+        let version = is_about_versions.then(|| roll::any(&mut rng));
         if is_about_versions {
-            faults.extend(edits(&mut rng));
+            faults.extend(roll::edits(&mut rng));
         }
         faults.extend(naps(seed));
         faults.extend(policies(seed));
         faults.extend(consents(seed));
         faults.extend(fills(seed));
+        let old = match rng.u8(0..8) {
+            // Another image waits for the renewal.
+            0 if !is_about_versions => Some(OldPods::Kept),
+            1 => Some(OldPods::Renewed),
+            _ => None,
+        };
         Self {
             seed,
             size,
@@ -146,6 +168,9 @@ impl Plan {
             through: rng.bool(),
             claims,
             local,
+            // Nothing turns TLS on where it was not from birth.
+            tls: tls && old.is_none(),
+            old,
             faults,
             mishaps,
         }
@@ -190,41 +215,12 @@ impl Plan {
             smaller.mishaps.remove(leave_out);
             smaller
         });
-        faults.chain(mishaps).collect()
+        let born = self.old.map(|_| Self {
+            old: None,
+            ..self.clone()
+        });
+        faults.chain(mishaps).chain(born).collect()
     }
-}
-
-/// What people ask for: with old patches, which cannot be left at once.
-const RELEASES: [Release; 6] = [
-    Release::new(4, 34),
-    Release::new(5, 20),
-    Release::new(5, 35),
-    Release::new(6, 10),
-    Release::new(6, 16),
-    Release::new(7, 3),
-];
-
-/// Edits of the version, to and fro; the last one asks for a release that exists.
-fn edits(rng: &mut fastrand::Rng) -> Vec<Planned> {
-    let count = rng.usize(1..4);
-    let mut at = 0;
-    (1..=count)
-        .map(|edit| {
-            at += [500, 4_000, 20_000, 60_000][rng.usize(0..4)] + rng.i64(0..8_000);
-            let chosen = RELEASES[rng.usize(0..RELEASES.len())];
-            let typed = Release::new(chosen.minor, 99);
-            let release = if edit < count && rng.u8(0..3) == 0 {
-                typed
-            } else {
-                chosen
-            };
-            Planned {
-                at,
-                lasts: 0,
-                fault: Fault::Version(release),
-            }
-        })
-        .collect()
 }
 
 fn planned(rng: &mut fastrand::Rng) -> Planned {
@@ -377,6 +373,8 @@ impl fmt::Display for Plan {
             through,
             claims,
             local,
+            tls,
+            old,
             faults,
             mishaps,
         } = self;
@@ -385,7 +383,16 @@ impl fmt::Display for Plan {
             (true, false) => "volumes that any node reaches",
             (true, true) => "volumes that belong to a node",
         };
-        writeln!(f, "seed {seed}: a cluster of {size} with {disks}")?;
+        let traffic = if *tls { ", with TLS" } else { "" };
+        let born = match old {
+            None => "",
+            Some(OldPods::Kept) => ", left by the archived operator",
+            Some(OldPods::Renewed) => ", left by the archived operator, its pods to be made anew",
+        };
+        writeln!(
+            f,
+            "seed {seed}: a cluster of {size} with {disks}{traffic}{born}"
+        )?;
         if let Some(version) = version {
             let way = if *through {
                 "through all minor versions"

@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::{ClusterId, MemberId, Millis, Resource, VolumePhase};
+use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
 
 use crate::etcd::{Data, Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
-use crate::plan::Plan;
+use crate::plan::{OldPods, Plan};
 use crate::release::{self, Release};
 use crate::timers::{Timer, Timers};
 
@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub(crate) electing: BTreeSet<ClusterId>,
     /// The members of each cluster when a quorum last confirmed them.
     pub(crate) listed: BTreeMap<ClusterId, Vec<Row>>,
+    /// The cluster that the archived operator left, which no status records at first.
+    pub(crate) founded: Option<ClusterId>,
     writes: u32,
 }
 
@@ -57,6 +59,9 @@ impl World {
         if let Some(version) = plan.version {
             spec["version"] = version.to_string().into();
             spec["upgrade"] = json!({"throughMinors": plan.through});
+        }
+        if plan.tls {
+            spec["TLS"] = json!({"auto": {}});
         }
         let resource = Resource {
             api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
@@ -93,12 +98,16 @@ impl World {
             landing: false,
             electing: BTreeSet::new(),
             listed: BTreeMap::new(),
+            founded: None,
             writes: 0,
         };
         for (index, planned) in plan.faults.iter().enumerate() {
             world.timers.set(planned.at, Timer::Fault(index));
         }
         world.timers.set(2_000, Timer::Write);
+        if let Some(old) = plan.old {
+            world.leave_old_cluster(old == OldPods::Renewed);
+        }
         world
     }
 
@@ -189,7 +198,7 @@ impl World {
     /// The world as it is.
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();
-        let cluster = self.recorded();
+        let cluster = self.recorded().or(self.founded);
         let spec = &self.kube.resource.spec;
         let confirmed = cluster.and_then(|cluster| self.etcd.confirmed(cluster, &peers));
         let listed = || cluster.and_then(|cluster| self.listed.get(&cluster).cloned());
@@ -303,7 +312,7 @@ impl World {
                 .kube
                 .pods
                 .get(name)
-                .filter(|pod| pod.api.deleted.is_none())
+                .filter(|pod| pod.api.deleted.is_none() && pod.api.phase != PodPhase::Failed)
                 .and_then(|pod| pod.disk),
         };
         disk.and_then(|disk| self.etcd.data(disk))

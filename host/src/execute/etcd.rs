@@ -60,16 +60,12 @@ async fn connection(
         .seen()
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let address = pods
+    let found = pods
         .iter()
         .find(|pod| pod.uid == endpoint.pod_uid)
-        .and_then(|pod| pod.ip.as_deref());
-    let address = address.ok_or_else(|| rejected("the member's pod has no address"))?;
-    memory
-        .connections
-        .to(&endpoint.pod_uid, address)
-        .await
-        .map_err(error)
+        .and_then(|pod| Some((pod, pod.ip.as_deref()?)));
+    let (pod, address) = found.ok_or_else(|| rejected("the member's pod has no address"))?;
+    memory.connections.to(pod, address).await.map_err(error)
 }
 
 /// What a failed call means for the effect.

@@ -127,7 +127,7 @@ where
     let name = object.name_any();
     let is_created = match kind {
         ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => true,
-        ObjectKind::Service | ObjectKind::PodDisruptionBudget => false,
+        ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => false,
     };
     let written = match &pre.object {
         Some(ObjectPrecondition::Present { uid }) => {
@@ -239,6 +239,7 @@ pub(super) async fn delete(
         ObjectKind::PodDisruptionBudget => {
             delete_one::<PodDisruptionBudget>(executor, pass, name, &params).await
         }
+        ObjectKind::Secret => delete_one::<core::Secret>(executor, pass, name, &params).await,
     };
     outcome?;
     Ok(WrittenObject::Deleted {
@@ -294,7 +295,9 @@ fn post() -> PostParams {
     }
 }
 
-async fn within<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Error> {
+pub(super) async fn within<T>(
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
     match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(meaning(&error)),

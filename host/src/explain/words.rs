@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, Effect, EtcdClusterStatus, MemberId, Millis, OutcomeKind, Phase, Reason, Snapshot,
-    names,
+    Action, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase, Reason,
+    Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -60,6 +60,22 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             image,
             annotations: _,
         } => format!("Restart the container of the pod {name} with the image {image}"),
+        Effect::Issue { secret, order } => {
+            let what = match order {
+                Order::Authorities => {
+                    "fresh authorities, beside the newest that are there".to_owned()
+                }
+                Order::NewestAuthorities => "the newest authorities alone".to_owned(),
+                Order::Certificate { names, .. } if names.is_empty() => {
+                    "a fresh certificate and key".to_owned()
+                }
+                Order::Certificate { names, .. } => {
+                    format!("a fresh certificate and key for {}", names.join(", "))
+                }
+                Order::Trust { .. } => "the list of all authorities".to_owned(),
+            };
+            format!("Put into the Secret {secret}: {what}")
+        }
         Effect::Delete {
             kind,
             name,

@@ -29,7 +29,8 @@ use futures::stream::FuturesUnordered;
 use crate::error::Chain;
 use crate::etcd::{Connection, Connections, Error};
 
-/// The oldest server that can confirm its member list by a quorum.
+/// The oldest server that confirms its member list by a quorum itself. Before it, a list comes from what a member has
+/// applied, so a linearizable read at that member just before makes it as good as a confirmed one.
 const CONFIRMS_SINCE: (u64, u64) = (3, 5);
 
 /// How long everybody is waited for before it matters who is missing.
@@ -69,9 +70,9 @@ pub async fn view(
             // The address of a pod that ended may belong to another one by now.
             PodPhase::Succeeded | PodPhase::Failed => Err("the pod has ended".to_owned()),
             PodPhase::Pending | PodPhase::Running | PodPhase::Unknown => connections
-                .to(&pod.uid, address)
+                .to(pod, address)
                 .await
-                .map_err(|error| error.to_string()),
+                .map_err(|error| Chain(&error).to_string()),
         };
         dialled.push((pod, connection));
     }
@@ -290,7 +291,6 @@ async fn membership(answered: &[Answered<'_>]) -> Observed<Membership> {
             status.cluster_id == first.status.cluster_id
                 && status.leader.is_some()
                 && !status.learner
-                && confirms(&status.version)
         })
         .collect();
     if let Some((first, others)) = able.split_first() {
@@ -317,6 +317,9 @@ async fn membership(answered: &[Answered<'_>]) -> Observed<Membership> {
 }
 
 async fn list(answered: &Answered<'_>, linearizable: bool) -> Result<Membership, Error> {
+    if linearizable && !confirms(&answered.status.version) {
+        answered.connection.agree().await?;
+    }
     answered
         .connection
         .members(&answered.pod.name, linearizable)

@@ -144,6 +144,12 @@ pub async fn head(
                 .await?
                 .map(|object| metadata_head(&object.metadata)))
         }
+        ObjectKind::Secret => {
+            let api: Api<core::Secret> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
         ObjectKind::PodDisruptionBudget => {
             let api: Api<PodDisruptionBudget> = Api::namespaced(client.clone(), namespace);
             Ok(within(what, api.get_metadata_opt(name))
@@ -186,7 +192,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
     }
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     what: impl Fn() -> String,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    DisruptionBudget, LastExit, Millis, Pod, PodPhase, Resource, Service, ServicePort, Volume,
-    VolumePhase, names,
+    DisruptionBudget, LastExit, Millis, Pod, PodPhase, Resource, Service, ServicePort, TlsRole,
+    Volume, VolumePhase, names,
 };
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -65,6 +65,7 @@ pub fn pod(object: core::Pod) -> Pod {
     } = object;
     let spec = spec.unwrap_or_default();
     let status = status.unwrap_or_default();
+    let volumes = spec.volumes.unwrap_or_default();
     let owner = controller(&metadata);
     let annotations = annotations(metadata.annotations);
     let container = spec
@@ -116,9 +117,9 @@ pub fn pod(object: core::Pod) -> Pod {
         image: container
             .and_then(|container| container.image)
             .unwrap_or_default(),
-        claim: spec
-            .volumes
-            .unwrap_or_default()
+        peer_secret: secret_of(&volumes, TlsRole::Peer),
+        server_secret: secret_of(&volumes, TlsRole::Server),
+        claim: volumes
             .into_iter()
             .find(|volume| volume.name == names::DATA_VOLUME)
             .and_then(|volume| volume.persistent_volume_claim)
@@ -129,6 +130,13 @@ pub fn pod(object: core::Pod) -> Pod {
         labels: metadata.labels.unwrap_or_default(),
         annotations,
     }
+}
+
+/// The Secret in the volume that holds the certificates of a role.
+fn secret_of(volumes: &[core::Volume], role: TlsRole) -> Option<String> {
+    let (name, _path) = role.mount()?;
+    let volume = volumes.iter().find(|volume| volume.name == name)?;
+    volume.secret.as_ref()?.secret_name.clone()
 }
 
 /// A volume claim.

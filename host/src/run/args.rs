@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::predecessor::OldFlags;
 use crate::telemetry::LogFormat;
 
 /// Runs the operator.
@@ -77,4 +78,8 @@ pub struct RunArgs {
         default_value = "info,kube=off"
     )]
     pub log: String,
+
+    /// Flags of the archived coreos etcd-operator.
+    #[command(flatten)]
+    pub old: OldFlags,
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{AlarmKind, ClusterId, EtcdClusterStatus, Fingerprint, MemberId};
+use crate::{AlarmKind, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,13 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace_seconds: Option<i64>,
     },
+    /// Makes certificates and writes them, with their keys, into a Secret of the cluster's own.
+    Issue {
+        /// The Secret's name.
+        secret: String,
+        /// What is to be in it.
+        order: Order,
+    },
     /// `MemberAdd` as a learner.
     AddLearner {
         /// The name the member will have.
@@ -123,6 +130,7 @@ impl Effect {
             Self::AnnotatePod { .. } => "AnnotatePod",
             Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
+            Self::Issue { .. } => "Issue",
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
@@ -140,6 +148,7 @@ impl Effect {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::Delete { kind, .. } => Some(*kind),
+            Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
             | Self::Event { .. }
             | Self::AddLearner { .. }
@@ -162,6 +171,7 @@ impl Effect {
             | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
+            Self::Issue { secret, .. } => secret.clone(),
             Self::Promote { member }
             | Self::RemoveMember { member }
             | Self::Defragment { member } => member.to_string(),
@@ -184,6 +194,7 @@ impl Effect {
             | Self::AnnotatePod { .. }
             | Self::SetImage { .. }
             | Self::Delete { .. }
+            | Self::Issue { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
             | Self::Disarm { .. } => false,
@@ -211,6 +222,8 @@ pub enum ObjectKind {
     Service,
     /// `policy/v1/PodDisruptionBudget`: one per cluster.
     PodDisruptionBudget,
+    /// `v1/Secret`: certificates that the operator makes.
+    Secret,
 }
 
 impl ObjectKind {
@@ -222,6 +235,7 @@ impl ObjectKind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Secret => "Secret",
         }
     }
 }

@@ -139,6 +139,19 @@ pub struct TlsPolicy {
     /// Certificates that somebody else makes and renews, in Secrets of the cluster's namespace.
     #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
     pub fixed: Option<StaticTls>,
+    /// Certificates that the operator makes and renews, with authorities of the cluster's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoTls>,
+}
+
+/// Certificates that the operator makes and renews.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AutoTls {
+    /// Raise it to have other authorities, for example when a key became known. Members trust both during the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
 }
 
 /// Secrets with certificates made by somebody else.
@@ -149,7 +162,8 @@ pub struct StaticTls {
     /// Secrets of the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberSecrets>,
-    /// Secret with `etcd-client.crt`, `etcd-client.key`, `etcd-client-ca.crt`, with which the operator is a client.
+    /// Secret with `etcd-client.crt`, `etcd-client.key`, `etcd-client-ca.crt`, with which the operator is a client. A
+    /// Secret of the type kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator_secret: Option<String>,
 }
@@ -159,10 +173,12 @@ pub struct StaticTls {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemberSecrets {
-    /// Secret with `peer.crt`, `peer.key`, `peer-ca.crt`, for the traffic between members.
+    /// Secret with `peer.crt`, `peer.key`, `peer-ca.crt`, for the traffic between members. A Secret of the type
+    /// kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_secret: Option<String>,
-    /// Secret with `server.crt`, `server.key`, `server-ca.crt`, for the traffic with clients.
+    /// Secret with `server.crt`, `server.key`, `server-ca.crt`, for the traffic with clients. A Secret of the type
+    /// kubernetes.io/tls does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret: Option<String>,
 }

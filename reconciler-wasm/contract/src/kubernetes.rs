@@ -91,6 +91,12 @@ pub struct Pod {
     /// `--initial-cluster-state` likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_cluster_state: Option<String>,
+    /// The Secret whose certificates it uses with peers; none means that it speaks plain text with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_secret: Option<String>,
+    /// The Secret whose certificates it uses with clients; none means that it speaks plain text with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_secret: Option<String>,
 }
 
 /// `status.phase` of a pod.
@@ -257,10 +263,16 @@ pub struct ForeignObject {
     pub owner: String,
 }
 
-/// What may be known of a Secret: which keys, a digest of each, until when a certificate in it is valid.
+/// What may be known of a Secret: which keys, a digest of each, and what its certificates say. Never data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Secret {
+    /// `metadata.uid`.
+    #[serde(default)]
+    pub uid: String,
+    /// UID of the controlling owner reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// `metadata.resourceVersion`.
     pub resource_version: String,
     /// The sha-256 of each key's data, as hex.
@@ -269,4 +281,18 @@ pub struct Secret {
     /// The end of validity of each certificate, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_after: BTreeMap<String, Millis>,
+    /// The beginning of validity of each certificate, by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_before: BTreeMap<String, Millis>,
+    /// The DNS names and addresses that each member's certificate is for, by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, Vec<String>>,
+    /// Fingerprints: for a key with authorities, of each of them; for a key with a certificate, of those that vouch for it
+    /// among the ones that will judge it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub authorities: BTreeMap<String, Vec<String>>,
+    /// What is wrong with the data of a key, in words: it cannot be read, belongs to another key, comes from another
+    /// authority than the one that will judge it. Validity in time is not judged here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub problems: BTreeMap<String, String>,
 }

@@ -10,31 +10,37 @@ mod decision;
 mod describe;
 mod etcd;
 mod ids;
+mod issue;
 mod kubernetes;
 pub mod names;
+mod predecessor;
 mod report;
 mod snapshot;
 mod status;
+mod tls;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use cluster::{
-    EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery, StaticTls,
-    TlsPolicy, UpgradePolicy, VERSION,
+    AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
+    StaticTls, TlsPolicy, UpgradePolicy, VERSION,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
 pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};
 pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
+pub use issue::{MADE_FILES, Order, authority_keys};
 pub use kubernetes::{
     DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
     ServicePort, Volume, VolumePhase,
 };
+pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
-    Birth, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth, MemberNames, MemberRecord,
-    MemberRole, Phase, Recovery, RecoveryStage, SpaceCure,
+    Birth, CertificateRecord, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth,
+    MemberNames, MemberRecord, MemberRole, Phase, Recovery, RecoveryStage, SpaceCure,
 };
+pub use tls::{TlsFiles, TlsRole, TlsSecrets, certificate_covers};
 
 /// The schema number of [`Snapshot`] and [`Decision`]. It grows with breaking changes only; additions keep it.
 pub const SCHEMA: u32 = 1;

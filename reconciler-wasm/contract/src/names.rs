@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::TlsRole;
+
 /// Label `app` of every child.
 pub const APP_LABEL: &str = "app";
 /// Its value.
@@ -20,11 +22,17 @@ pub const VERSION_ANNOTATION: &str = "etcd.version";
 pub const INITIAL_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster";
 /// Annotation of a pod: `--initial-cluster-state` of its next start.
 pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-cluster-state";
+/// Annotation of a cluster: [`RENEW`] asks for its pods of the archived operator to be made anew, one by one.
+pub const OLD_PODS_ANNOTATION: &str = "etcd.database.coreos.com/old-pods";
+/// The one value of [`OLD_PODS_ANNOTATION`].
+pub const RENEW: &str = "renew";
 /// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
 /// the image in force is the one that runs.
 pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
 /// Annotation of a pod: a digest of the part of `spec.pod` that it was made from.
 pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
+/// Annotation of a pod: fingerprints of the authorities that its etcd was started with.
+pub const AUTHORITIES_ANNOTATION: &str = "etcd.database.coreos.com/authorities";
 /// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
 pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
 /// Name of the container that runs etcd.
@@ -58,6 +66,23 @@ pub fn peer_service(cluster: &str) -> String {
 #[must_use]
 pub fn disruption_budget(cluster: &str) -> String {
     cluster.to_owned()
+}
+
+/// Name of the Secret that the operator makes for a role.
+#[must_use]
+pub fn made_secret(cluster: &str, role: TlsRole) -> String {
+    let role = match role {
+        TlsRole::Peer => "peer",
+        TlsRole::Server => "server",
+        TlsRole::Operator => "client",
+    };
+    format!("{cluster}-{role}-tls")
+}
+
+/// Name of the Secret with the authorities that the operator makes, and their keys.
+#[must_use]
+pub fn authorities_secret(cluster: &str) -> String {
+    format!("{cluster}-authorities")
 }
 
 /// Labels that every child carries and Services select by.

@@ -93,6 +93,16 @@ reasons! {
     BirthRestarted,
     /// The cluster has formed; its id is recorded.
     Formed,
+    /// A living cluster that stood without a record was taken over as it is; its id is recorded.
+    Adopted,
+    /// Pods or volume claims of the cluster stand without a record, and no quorum of them answers yet.
+    AwaitingAdoption,
+    /// The archived coreos etcd-operator may still be at work here; nothing is done beside it.
+    OldOperatorActive,
+    /// Members run in pods as the archived operator made them; they stay so until their renewal is asked for.
+    OldPodShape,
+    /// Pods of the archived operator's shape are made anew, one by one, because that was asked for.
+    RenewingPods,
     /// The member list grows by one member at a time.
     ScalingUp,
     /// The member list shrinks by one member at a time.
@@ -169,6 +179,24 @@ reasons! {
     UpgradeStuck,
     /// The spec asks for something that this operator accepts and does not use.
     AcceptedNotUsed,
+    /// A Secret that the spec names does not exist.
+    SecretMissing,
+    /// A Secret that the spec names could not be read.
+    SecretUnreadable,
+    /// A Secret that the spec names lacks one of the keys it must have.
+    SecretIncomplete,
+    /// A certificate or key cannot do what it is there for.
+    CertificateInvalid,
+    /// A certificate's time is over.
+    CertificateExpired,
+    /// The operator makes certificates for the cluster.
+    IssuingCertificates,
+    /// A certificate ends soon.
+    CertificateExpiring,
+    /// A Secret holds other authorities than the members were started with; they trust them after a restart.
+    AuthoritiesChanged,
+    /// The spec asks for other certificates, or none, than the members were started with.
+    TlsNotApplied,
     /// An even number of members tolerates no more failures than one member less.
     EvenSize,
     /// `spec.paused` is true: the status is kept up to date, all else is left alone.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{EtcdView, ForeignObject, Millis, ObjectKind, Objects, Secret};
+use crate::{EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, Secret};
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,14 @@ impl<T> Observed<T> {
             Self::Seen(value) => Some(value),
             Self::Absent | Self::Unknown(_) => None,
         }
+    }
+
+    const fn absent() -> Self {
+        Self::Absent
+    }
+
+    const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
     }
 }
 
@@ -54,6 +62,12 @@ pub struct Snapshot {
     /// Backups known of this cluster, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<Backup>,
+    /// The lock of an archived coreos etcd-operator that may still be at work here.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub old_lock: Observed<OldLock>,
     /// What became of the actions of the decision before this one; empty after a restart of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<PastOutcome>,

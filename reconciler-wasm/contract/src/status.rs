@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, MemberId};
+use crate::{ClusterId, MemberId, TlsSecrets};
 
 /// The observed state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,15 @@ pub struct EtcdClusterStatus {
     /// What was done about an alarm for lack of space; none when there is no such alarm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space_cure: Option<SpaceCure>,
+    /// The Secrets that the members were started with; none means plain text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSecrets>,
+    /// The generation of the authorities that the operator made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority_generation: Option<i64>,
+    /// Until when each certificate is valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<CertificateRecord>,
     /// sha-256 of the reconciler module that decided this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -162,6 +171,19 @@ pub struct Birth {
     pub started_at: String,
     /// 1 for the first attempt.
     pub attempt: i64,
+}
+
+/// The end of one certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CertificateRecord {
+    /// The Secret it is in.
+    pub secret: String,
+    /// The key of the Secret.
+    pub key: String,
+    /// When it ends. Of a chain the first to end counts, of a list of authorities the last.
+    pub not_after: String,
 }
 
 /// A recovery of the quorum that a person consented to.

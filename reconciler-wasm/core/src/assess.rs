@@ -11,7 +11,7 @@ use contract::{
     Volume, names,
 };
 
-pub(crate) use member::{Disk, Health, Member};
+pub(crate) use member::{Disk, Health, Member, has_ended};
 
 use crate::quorum::Votes;
 use crate::validate::Cluster;

@@ -7,6 +7,7 @@ mod pod;
 mod service;
 mod shape;
 mod storage;
+mod tls;
 
 use contract::{Resource, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};

@@ -13,6 +13,7 @@ mod quorum;
 mod status;
 mod step;
 mod stored;
+mod tls;
 mod validate;
 
 use contract::{Decision, Description, Effect, Reason, Requeue, SCHEMA, Snapshot};
@@ -36,7 +37,7 @@ pub fn describe() -> Description {
 ///
 /// # Flow
 /// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid.
-/// 2. `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
+/// 2. `tls` says which certificates are in use and whether they work; `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
 pub fn reconcile(snapshot: &Snapshot) -> Decision {
@@ -64,6 +65,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
             return decide(step);
         }
     };
+    cluster.tls = tls::of(&cluster, snapshot, &memory);
     let situation = assess::assess(&cluster, snapshot, &memory);
     step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
@@ -84,6 +86,7 @@ fn decide(step: Step) -> Decision {
         space_cure: _,
         moved: _,
         cluster_id: _,
+        authority_generation: _,
     } = step;
     debug_assert!(
         actions

@@ -18,6 +18,7 @@ use crate::quorum::quorum;
 use crate::step::upgrade::{self, Plan};
 use crate::step::{self, Change, Sleep, Step};
 use crate::stored;
+use crate::tls;
 use crate::validate::Cluster;
 
 /// Reads what an earlier pass remembered.
@@ -90,6 +91,14 @@ pub(crate) fn render(
         Some(_) => None,
         None => step.birth.clone().or_else(|| memory.birth.clone()),
     };
+    // Members are born with what the spec names, and keep it.
+    let secrets = if step.birth.is_some() {
+        &cluster.wanted_tls
+    } else {
+        &cluster.tls.in_use
+    };
+    let is_born = cluster_id.is_some() || birth.is_some();
+    let tls = Some(secrets.clone()).filter(|secrets| is_born && !secrets.is_plain());
     let mut status = EtcdClusterStatus {
         phase: phase(memory.phase, cluster_id, birth.is_some()),
         reason: String::new(),
@@ -106,6 +115,9 @@ pub(crate) fn render(
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
         birth,
+        tls,
+        authority_generation: step.authority_generation.or(memory.authority_generation),
+        certificates: tls::records(cluster, snapshot, memory),
         asleep_since: match step.sleep {
             Some(Sleep::Begins) => Some(clock::spell(snapshot.now)),
             Some(Sleep::Ends) => None,
@@ -137,6 +149,12 @@ pub(crate) fn render(
         living,
         step,
         asleep,
+    );
+    conditions::certificates(
+        &mut status.conditions,
+        cluster,
+        snapshot,
+        &status.certificates,
     );
     status
 }

@@ -3,14 +3,19 @@
 //! The order of concerns is a table of contents; each concern has its own file. Status and conditions are
 //! rendered elsewhere.
 
+mod adopt;
 mod birth;
 mod consent;
 mod corrupt;
 mod depart;
+mod ended;
 mod furnish;
+mod issue;
 mod join;
 mod leave;
+mod old_pods;
 mod recover;
+mod renew;
 mod repair;
 mod reshape;
 mod scale;
@@ -61,6 +66,8 @@ pub(crate) struct Step {
     pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// The generation of the authorities, once they are the ones asked for.
+    pub(crate) authority_generation: Option<i64>,
 }
 
 impl Step {
@@ -121,7 +128,8 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
-    } else {
+    } else if !adopt::is_held_off(situation, &mut step) {
+        step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         past_failures(&situation.snapshot.outcomes, &mut step);
     }
@@ -141,8 +149,9 @@ fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
             );
             step.look_again(LATER, Reason::KubernetesUnreadable);
         }
+        Stage::Unborn if adopt::has_vanished(situation.memory, step) => {}
         Stage::Unborn => birth::conceive(cluster, situation, step),
-        Stage::Unrecorded(living) => birth::recognise(living, step),
+        Stage::Unrecorded(living) => adopt::take_over(cluster, situation, living, step),
         Stage::Forming { birth, living } => birth::attend(cluster, situation, birth, living, step),
         Stage::Formed { cluster_id, living } => {
             formed(cluster, situation, *cluster_id, living, step)
@@ -165,6 +174,7 @@ fn formed(
         return;
     }
     upgrade::say(cluster, living, step);
+    old_pods::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, is_sealed, step);
@@ -173,6 +183,7 @@ fn formed(
         return;
     }
     repair::restore_pods(cluster, situation, living, step);
+    issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
         let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
@@ -192,18 +203,21 @@ fn formed(
         return;
     }
     depart::finish(cluster, situation, living, step);
-    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it.
+    // One quorum-relevant step a pass: the first concern that has one to take, or must wait, ends it. None of them gets
+    // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
         || reshape::rescue(cluster, situation, membership, living, step)
         || space::cure(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
         || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
         || reshape::reshape(cluster, situation, membership, living, step)
-        || scale::scale(cluster, situation, membership, living, step);
-    if !is_taken {
+        || scale::scale(cluster, situation, membership, living, step)
+        || renew::renew(cluster, situation, membership, living, step);
+    if !is_taken && !old_pods::must_come_first(cluster, living, step) {
         upgrade::roll(cluster, situation, membership, living, step);
     }
     storage::grow(cluster, situation, living, step);

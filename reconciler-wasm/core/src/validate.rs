@@ -3,10 +3,12 @@
 //! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
 
 use contract::{
-    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QuorumRecovery, Reason, Resource, names,
+    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QuorumRecovery, Reason, Resource, TlsPolicy,
+    TlsRole, TlsSecrets, names,
 };
 use semver::Version;
 
+use crate::tls::Tls;
 use crate::{build, stored};
 
 /// Image repository when the spec names none.
@@ -37,6 +39,7 @@ const RESERVED_ENV: &[&str] = &[
 ];
 
 /// A cluster that can be built.
+#[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) namespace: String,
@@ -52,6 +55,14 @@ pub(crate) struct Cluster {
     pub(crate) pod: PodPolicy,
     /// What pods made from `pod` are marked with.
     pub(crate) shape: String,
+    /// The wanted generation of the authorities, where the operator makes the certificates.
+    pub(crate) generation: Option<i64>,
+    /// The Secrets that the spec names.
+    pub(crate) wanted_tls: TlsSecrets,
+    /// The certificates that members use.
+    pub(crate) tls: Tls,
+    /// Pods that the archived operator made are to be made anew.
+    pub(crate) renews_old_pods: bool,
     /// What a person should know of this spec, although it can be followed.
     pub(crate) findings: Vec<Finding>,
 }
@@ -84,12 +95,14 @@ impl Cluster {
 
     /// Where peers reach a member.
     pub(crate) fn peer_url(&self, member: &str) -> String {
-        format!("http://{}:{}", self.host(member), names::PEER_PORT)
+        let scheme = self.tls.scheme(TlsRole::Peer);
+        format!("{scheme}://{}:{}", self.host(member), names::PEER_PORT)
     }
 
     /// Where clients reach a member.
     pub(crate) fn client_url(&self, member: &str) -> String {
-        format!("http://{}:{}", self.host(member), names::CLIENT_PORT)
+        let scheme = self.tls.scheme(TlsRole::Server);
+        format!("{scheme}://{}:{}", self.host(member), names::CLIENT_PORT)
     }
 
     fn host(&self, member: &str) -> String {
@@ -105,13 +118,7 @@ impl Cluster {
 pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
     check_name(&resource.name)?;
-    if spec.tls.as_ref().is_some_and(|tls| tls.fixed.is_some()) {
-        return Err(invalid(
-            "spec.TLS: this version of the operator runs clusters without TLS only. Nothing is started, so that no \
-             traffic goes unencrypted against the spec. Remove spec.TLS, or wait for a version that serves it."
-                .to_owned(),
-        ));
-    }
+    let wanted_tls = check_tls(spec.tls.as_ref(), &resource.name)?;
     let mut findings = Vec::new();
     let version = check_version(spec.version.as_deref(), &mut findings)?;
     let repository = check_repository(spec.repository.as_deref())?;
@@ -131,8 +138,18 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
         shape: build::shape(&pod),
+        renews_old_pods: resource
+            .annotations
+            .get(names::OLD_PODS_ANNOTATION)
+            .is_some_and(|value| value == names::RENEW),
         consent: spec.quorum_recovery,
         pod,
+        generation: spec
+            .tls
+            .and_then(|tls| tls.auto)
+            .map(|auto| auto.generation.unwrap_or(1)),
+        wanted_tls,
+        tls: Tls::default(),
         findings,
     })
 }
@@ -270,6 +287,25 @@ fn check_size(is_set: bool, asked: i64, findings: &mut Vec<Finding>) -> Option<u
         "{named} {what}. Members that exist are kept and healed. Set it to 1, 3, 5 or 7."
     )));
     None
+}
+
+/// Members that speak TLS to clients need an operator that does, too, and the other way round.
+fn check_tls(policy: Option<&TlsPolicy>, cluster: &str) -> Result<TlsSecrets, Finding> {
+    if policy.is_some_and(|policy| policy.auto.is_some() && policy.fixed.is_some()) {
+        return Err(invalid(
+            "spec.TLS has both auto and static: either the operator makes the certificates or you do. Take one of them out."
+                .to_owned(),
+        ));
+    }
+    let secrets = TlsSecrets::of(policy, cluster);
+    if secrets.server.is_some() == secrets.operator.is_some() {
+        return Ok(secrets);
+    }
+    Err(invalid(format!(
+        "{} and {} belong together: members that speak TLS to clients need an operator that does, too. Give both or neither.",
+        TlsRole::Operator.field(),
+        TlsRole::Server.field()
+    )))
 }
 
 fn check_pod(mut pod: PodPolicy, findings: &mut Vec<Finding>) -> Result<PodPolicy, Finding> {

@@ -15,7 +15,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use super::{Children, Etcd, Member};
+use super::{Children, ClientFiles, Etcd, Member};
 use crate::testbed::{Testbed, wait};
 
 /// How long forming or changing may take, on a machine that does much else.
@@ -27,6 +27,7 @@ pub struct Cluster {
     testbed: Testbed,
     namespace: String,
     name: String,
+    client: Option<ClientFiles>,
 }
 
 impl Cluster {
@@ -35,6 +36,16 @@ impl Cluster {
             testbed,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
+            client: None,
+        }
+    }
+
+    /// The same cluster, asked with TLS and this client's certificate.
+    #[must_use]
+    pub fn with_client(self, client: ClientFiles) -> Self {
+        Self {
+            client: Some(client),
+            ..self
         }
     }
 
@@ -175,6 +186,7 @@ impl Cluster {
             self.testbed.clone(),
             self.namespace.clone(),
             member.to_owned(),
+            self.client.clone(),
         )
     }
 
@@ -334,7 +346,12 @@ impl Cluster {
             .spec
             .and_then(|spec| spec.cluster_ip)
             .context("the client Service has no address")?;
-        Ok(format!("http://{address}:2379"))
+        let scheme = if self.client.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        Ok(format!("{scheme}://{address}:2379"))
     }
 }
 

@@ -5,6 +5,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::ClientFiles;
 use crate::testbed::Testbed;
 
 /// One row of the member list.
@@ -27,14 +28,21 @@ pub struct Etcd {
     testbed: Testbed,
     namespace: String,
     pod: String,
+    client: Option<ClientFiles>,
 }
 
 impl Etcd {
-    pub(crate) const fn new(testbed: Testbed, namespace: String, pod: String) -> Self {
+    pub(crate) const fn new(
+        testbed: Testbed,
+        namespace: String,
+        pod: String,
+        client: Option<ClientFiles>,
+    ) -> Self {
         Self {
             testbed,
             namespace,
             pod,
+            client,
         }
     }
 
@@ -74,6 +82,12 @@ impl Etcd {
     pub async fn leads(&self) -> Result<bool> {
         let status = self.status().await?;
         Ok(status.leader == status.header.member_id)
+    }
+
+    /// Adds a member with a vote, as operators did before there were learners.
+    pub async fn add_voter(&self, name: &str, peer_url: &str) -> Result<()> {
+        let url = format!("--peer-urls={peer_url}");
+        self.run(&["member", "add", name, &url]).await.map(drop)
     }
 
     /// Writes a key.
@@ -121,8 +135,15 @@ impl Etcd {
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<String> {
-        let all = [&["--command-timeout=3s", "--dial-timeout=2s"], arguments].concat();
-        self.testbed.etcdctl(&self.namespace, &self.pod, &all).await
+        let flags = self.client.iter().flat_map(ClientFiles::flags);
+        let flags: Vec<String> = flags.collect();
+        let mut all = vec!["--command-timeout=3s", "--dial-timeout=2s"];
+        all.extend(flags.iter().map(String::as_str));
+        all.extend(arguments);
+        let scheme = if flags.is_empty() { "http" } else { "https" };
+        self.testbed
+            .etcdctl(&self.namespace, &self.pod, scheme, &all)
+            .await
     }
 }
 

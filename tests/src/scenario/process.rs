@@ -143,8 +143,17 @@ impl Operator {
             .context("the operator cannot be killed")
     }
 
-    /// Asks it to end, as Kubernetes does, and expects a clean end.
-    pub async fn stop(mut self) -> Result<()> {
+    /// Stops its process where it is, as a machine that swaps would.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
         let id = self
             .child
             .id()
@@ -153,7 +162,12 @@ impl Operator {
         let Some(id) = id else {
             bail!("the operator ended by itself: {}", self.last_words())
         };
-        kill_process(id, Signal::TERM)?;
+        Ok(kill_process(id, signal)?)
+    }
+
+    /// Asks it to end, as Kubernetes does, and expects a clean end.
+    pub async fn stop(mut self) -> Result<()> {
+        self.signal(Signal::TERM)?;
         let Ok(ended) = tokio::time::timeout(STOP, self.child.wait()).await else {
             bail!(
                 "the operator did not end within {STOP:?}: {}",

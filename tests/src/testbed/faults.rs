@@ -195,10 +195,16 @@ impl Testbed {
         control_plane::start_api_server(&self.layout, self.record.block).await
     }
 
-    /// Runs etcdctl on this machine against a pod that serves clients without TLS.
-    pub async fn etcdctl(&self, namespace: &str, pod: &str, args: &[&str]) -> Result<String> {
+    /// Runs etcdctl on this machine against a pod, by `http` or `https`.
+    pub async fn etcdctl(
+        &self,
+        namespace: &str,
+        pod: &str,
+        scheme: &str,
+        args: &[&str],
+    ) -> Result<String> {
         let address = self.pod_address(namespace, pod).await?;
-        let mut all = vec![format!("--endpoints=http://{address}:2379")];
+        let mut all = vec![format!("--endpoints={scheme}://{address}:2379")];
         all.extend(args.iter().map(|arg| (*arg).to_owned()));
         Command::new(tools::etcd_program("etcdctl")?)
             .args(all)

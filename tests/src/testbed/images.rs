@@ -47,6 +47,31 @@ pub async fn etcd(version: &str, progress: &Progress) -> Result<PathBuf> {
     .await
 }
 
+/// The archive of an image with etcd `version` and a shell, as official ones were before 3.5.7. Its repository is
+/// `testbed.binnacle/etcd-with-shell`.
+pub async fn etcd_with_shell(version: &str, progress: &Progress) -> Result<PathBuf> {
+    let programs = Tool::find("etcd", version)?.ensure(progress).await?;
+    let (etcd, etcdctl) = (programs.join("etcd"), programs.join("etcdctl"));
+    let busybox = debian("busybox-static", &["busybox-static"], progress)
+        .await?
+        .join("bin/busybox");
+    let busybox = busybox.as_path();
+    cached(
+        &format!("etcd-with-shell-{version}"),
+        &format!("testbed.binnacle/etcd-with-shell:v{version}"),
+        &[
+            (&etcd, "/usr/local/bin/etcd"),
+            (&etcdctl, "/usr/local/bin/etcdctl"),
+            (busybox, "/bin/sh"),
+            (busybox, "/bin/nslookup"),
+            (busybox, "/bin/sleep"),
+        ],
+        "ENV PATH=/usr/local/bin:/bin\nCMD [\"/usr/local/bin/etcd\"]\n",
+        progress,
+    )
+    .await
+}
+
 pub(crate) async fn pause(progress: &Progress) -> Result<PathBuf> {
     let program = Tool::find("pause", "1")?
         .ensure(progress)
@@ -96,14 +121,32 @@ pub async fn operator(
     build(name, &copied, settings, archive).await
 }
 
-/// The C library and the certificates of the public authorities, unpacked once from Debian's packages.
+/// The C library and the certificates of the public authorities.
 async fn operator_base(progress: &Progress) -> Result<PathBuf> {
-    let folder = cache_home()?.join("images").join("operator-base");
+    let folder = debian("operator-base", &OPERATOR_BASE, progress).await?;
+    let bundle = "etc/ssl/certs/ca-certificates.crt";
+    if !folder.join(bundle).exists() {
+        // The package's own install script would make this bundle.
+        let make = format!(
+            "mkdir -p etc/ssl/certs && cat usr/share/ca-certificates/mozilla/*.crt >{bundle}.new && mv {bundle}.new {bundle}"
+        );
+        Command::new("sh")
+            .args(["-c", &make])
+            .folder(&folder)
+            .run()
+            .await?;
+    }
+    Ok(folder)
+}
+
+/// What Debian's packages hold, unpacked once into a folder of this title.
+async fn debian(title: &str, names: &[&str], progress: &Progress) -> Result<PathBuf> {
+    let folder = cache_home()?.join("images").join(title);
     if folder.is_dir() {
         return Ok(folder);
     }
-    progress.say("fetching the operator image's base from Debian's packages");
-    let aside = Aside::make("operator-base")?;
+    progress.say(&format!("fetching {} from Debian", names.join(", ")));
+    let aside = Aside::make(title)?;
     let (packages, root) = (aside.0.join("packages"), aside.0.join("root"));
     fs::create_dir_all(&packages)?;
     fs::create_dir_all(&root)?;
@@ -111,7 +154,7 @@ async fn operator_base(progress: &Progress) -> Result<PathBuf> {
         Command::new("apt-get")
             .folder(&packages)
             .args(["download", "-qq"])
-            .args(OPERATOR_BASE)
+            .args(names)
     };
     if fetch().run().await.is_err() {
         Command::new("apt-get")
@@ -128,9 +171,14 @@ async fn operator_base(progress: &Progress) -> Result<PathBuf> {
             .run()
             .await?;
     }
-    // The package's own install script would make this bundle.
-    Command::new("sh")
-        .args(["-c", "mkdir -p etc/ssl/certs && cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt && rm -rf usr/share/doc usr/share/lintian usr/share/man usr/sbin"])
+    Command::new("rm")
+        .args([
+            "-rf",
+            "usr/share/doc",
+            "usr/share/lintian",
+            "usr/share/man",
+            "usr/sbin",
+        ])
         .folder(&root)
         .run()
         .await?;

@@ -25,6 +25,14 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("setsid", "util-linux"),
 ];
 
+/// Where buildah looks for the network helper that it wants even for builds without a network.
+const NETWORK_HELPER: [&str; 4] = [
+    "/usr/local/libexec/podman/netavark",
+    "/usr/local/lib/podman/netavark",
+    "/usr/libexec/podman/netavark",
+    "/usr/lib/podman/netavark",
+];
+
 /// Where distributions keep the CNI plugins.
 const CNI_FOLDERS: [&str; 3] = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
 
@@ -65,6 +73,12 @@ pub(crate) async fn install(progress: &Progress) -> Result<()> {
         .collect();
     if cni_plugins().is_err() {
         missing.push("containernetworking-plugins");
+    }
+    if !NETWORK_HELPER
+        .iter()
+        .any(|path| fs::exists(path).unwrap_or(false))
+    {
+        missing.push("netavark");
     }
     missing.sort_unstable();
     missing.dedup();

@@ -1,5 +1,7 @@
 //! One good child of each kind, and each thing that makes it a bad one.
 
+mod tls;
+
 use serde_json::{Value, json};
 
 use crate::fixtures::{
@@ -147,9 +149,7 @@ fn a_secret_that_the_spec_does_not_name_is_refused() {
         container(pod)["envFrom"] = json!([{"secretRef": {"name": "s"}}])
     });
     let rules = rules_of("pod", pod_json(), |pod, spec| {
-        add(&mut pod["spec"]["volumes"], volume);
         add(&mut container(pod)["env"], variable.clone());
-        spec["TLS"] = json!({"static": {"operatorSecret": "s"}});
         spec["pod"]["etcdEnv"] = json!([variable]);
     });
     assert!(rules.is_empty(), "{rules:?}");

@@ -147,6 +147,32 @@ fn a_paused_or_deleted_cluster_gets_status_and_events_only() {
     assert_eq!(rules_in(deleted(), &busy), ["Deleting"]);
 }
 
+/// Its lock is an Endpoints object and this operator's is a Lease: neither excludes the other.
+#[test]
+fn beside_an_archived_operator_at_work_there_are_status_and_events_only() {
+    let mut snapshot = snapshot_of(resource());
+    let mut rules = |unchanged_for: i64, actions: Vec<Action>| {
+        snapshot.old_lock = contract::Observed::Seen(contract::OldLock {
+            namespace: "ns".to_owned(),
+            holder: "etcd-operator-0".to_owned(),
+            renewed: Millis(0),
+            lasts: Millis(15_000),
+            unchanged_for: Millis(unchanged_for),
+        });
+        let refusals = permit(&decision(actions), &snapshot).err();
+        refusals
+            .unwrap_or_default()
+            .iter()
+            .map(crate::Refusal::rule)
+            .collect::<Vec<_>>()
+    };
+    let busy = || vec![delete(ObjectKind::Service, "a")];
+    let quiet = vec![update(recorded()), event("OldOperatorActive", "x")];
+    assert_eq!(rules(1_000, quiet), [""; 0]);
+    assert_eq!(rules(1_000, busy()), ["OldOperator"]);
+    assert_eq!(rules(15_000, busy()), [""; 0]);
+}
+
 #[test]
 fn nothing_is_built_from_a_spec_that_cannot_be_read() {
     let odd = Resource {

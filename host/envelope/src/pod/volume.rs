@@ -1,15 +1,16 @@
-//! What a member's pod may mount: its own claim, an empty directory, a Secret that the spec names.
+//! What a member's pod may mount: its own claim, an empty directory, the Secret of its role in its own place.
 
-use contract::EtcdClusterSpec;
-use k8s_openapi::api::core::v1::Volume;
+use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets};
+use k8s_openapi::api::core::v1::{Container, SecretVolumeSource, Volume, VolumeMount};
 
 use crate::Refusal;
 
-/// Own claim, empty directory, or a Secret that the spec names.
+/// Own claim, empty directory, or the Secret that the spec names for the role the volume is called after.
 pub(super) fn judge_volume(
     pod: &str,
     volume: &Volume,
     spec: &EtcdClusterSpec,
+    snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
     let Volume {
@@ -29,12 +30,9 @@ pub(super) fn judge_volume(
     let is_own_claim = persistent_volume_claim
         .as_ref()
         .is_none_or(|claim| claim.claim_name == pod);
-    let is_named = secret.as_ref().is_none_or(|secret| {
-        secret
-            .secret_name
-            .as_deref()
-            .is_some_and(|secret| named_secrets(spec).any(|named| named == secret))
-    });
+    let is_named = secret
+        .as_ref()
+        .is_none_or(|secret| is_secret_of_its_role(name, secret, spec, snapshot));
     if *volume != sources || !is_own_claim || !is_named {
         refusals.push(Refusal::Volume {
             name: pod.to_owned(),
@@ -43,13 +41,66 @@ pub(super) fn judge_volume(
     }
 }
 
-fn named_secrets(spec: &EtcdClusterSpec) -> impl Iterator<Item = &str> {
-    let fixed = spec.tls.as_ref().and_then(|tls| tls.fixed.as_ref());
-    let member = fixed.and_then(|fixed| fixed.member.as_ref());
-    let secrets = [
-        fixed.and_then(|fixed| fixed.operator_secret.as_deref()),
-        member.and_then(|member| member.peer_secret.as_deref()),
-        member.and_then(|member| member.server_secret.as_deref()),
-    ];
-    secrets.into_iter().flatten()
+/// After an edit of the spec it may also be the Secret that a pod of the cluster has for that role: that one was judged
+/// when it was made.
+fn is_secret_of_its_role(
+    volume: &str,
+    secret: &SecretVolumeSource,
+    spec: &EtcdClusterSpec,
+    snapshot: &Snapshot,
+) -> bool {
+    let whole = SecretVolumeSource {
+        default_mode: secret.default_mode,
+        secret_name: secret.secret_name.clone(),
+        ..SecretVolumeSource::default()
+    };
+    let (Some(role), Some(name)) = (role_of(volume), secret.secret_name.as_deref()) else {
+        return false;
+    };
+    let named = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
+    let is_in_use = own_pods(snapshot).any(|pod| mounted(pod, role) == Some(name));
+    *secret == whole && (named.of_role(role) == Some(name) || is_in_use)
+}
+
+/// The role whose certificates a volume holds.
+pub(super) fn role_of(volume: &str) -> Option<TlsRole> {
+    TlsRole::ALL
+        .into_iter()
+        .find(|role| role.mount().is_some_and(|(name, _)| name == volume))
+}
+
+/// The cluster's own pods.
+pub(crate) fn own_pods(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {
+    let owner = snapshot.resource.uid.as_str();
+    let pods = snapshot.objects.pods.seen().into_iter().flatten();
+    pods.filter(move |pod| pod.owner.as_deref() == Some(owner))
+}
+
+/// The Secret a living pod has for a role.
+pub(crate) fn mounted(pod: &Pod, role: TlsRole) -> Option<&str> {
+    match role {
+        TlsRole::Peer => pod.peer_secret.as_deref(),
+        TlsRole::Server => pod.server_secret.as_deref(),
+        TlsRole::Operator => None,
+    }
+}
+
+/// Certificates are mounted in their one place, and nobody writes there.
+pub(super) fn judge_mounts(pod: &str, container: &Container, refusals: &mut Vec<Refusal>) {
+    for mount in container.volume_mounts.iter().flatten() {
+        let place = role_of(&mount.name).and_then(TlsRole::mount);
+        let Some((_, path)) = place else { continue };
+        let allowed = VolumeMount {
+            name: mount.name.clone(),
+            mount_path: path.to_owned(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        };
+        if *mount != allowed {
+            refusals.push(Refusal::Volume {
+                name: pod.to_owned(),
+                volume: mount.name.clone(),
+            });
+        }
+    }
 }

@@ -298,7 +298,9 @@ impl<'a> Ground<'_, 'a> {
             volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || pod.is_some())
         });
         let identity = if in_pod {
-            pod.map(|pod| pod.uid.as_str())
+            // What is in a pod that ended cannot be had any more.
+            pod.filter(|pod| !has_ended(pod))
+                .map(|pod| pod.uid.as_str())
         } else {
             volume.map(|volume| volume.uid.as_str())
         };
@@ -312,6 +314,11 @@ impl<'a> Ground<'_, 'a> {
             (Some(_), _) => Disk::Kept,
         }
     }
+}
+
+/// Whether none of the pod's containers will ever run again.
+pub(crate) const fn has_ended(pod: &Pod) -> bool {
+    matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed)
 }
 
 /// Whether the container that is not running ended because its disk was empty.

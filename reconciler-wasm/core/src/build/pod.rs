@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Birth, Membership, Resource, names};
+use contract::{Birth, Membership, Resource, TlsRole, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
     HTTPGetAction, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
@@ -15,8 +15,9 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use semver::Version;
 
-use super::metadata;
+use super::{metadata, tls};
 use crate::assess::{Living, name_of};
 use crate::validate::Cluster;
 
@@ -30,6 +31,8 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 pub(crate) struct Start {
     pub(crate) initial_cluster: String,
     pub(crate) state: &'static str,
+    /// Where its peers reach it as etcd's list has it, which may be another scheme or domain than today's spec gives.
+    listed: Option<String>,
     token: Option<String>,
     /// It starts as the only member, whoever else is in its list.
     alone: bool,
@@ -46,13 +49,14 @@ impl Start {
         Self {
             initial_cluster: entries.join(","),
             state: "new",
+            listed: None,
             token: Some(birth.token.clone()),
             alone: false,
         }
     }
 
     /// As a member that the list already has.
-    pub(crate) fn join(membership: &Membership) -> Self {
+    pub(crate) fn join(membership: &Membership, member: &str) -> Self {
         let mut entries: Vec<String> = membership
             .members
             .iter()
@@ -63,9 +67,14 @@ impl Start {
             })
             .collect();
         entries.sort();
+        let own = membership
+            .members
+            .iter()
+            .find(|row| name_of(row) == member && !row.peer_urls.is_empty());
         Self {
             initial_cluster: entries.join(","),
             state: "existing",
+            listed: own.map(|row| row.peer_urls.join(",")),
             token: None,
             alone: false,
         }
@@ -76,6 +85,7 @@ impl Start {
         Self {
             initial_cluster: entry(member, &cluster.peer_url(member)),
             state: "existing",
+            listed: None,
             token: None,
             alone: false,
         }
@@ -172,6 +182,9 @@ fn build(
         ),
         (names::SHAPE_ANNOTATION.to_owned(), cluster.shape.clone()),
     ]);
+    if let Some(authorities) = cluster.tls.authorities() {
+        annotations.insert(names::AUTHORITIES_ANNOTATION.to_owned(), authorities);
+    }
     if start.alone {
         let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
         annotations.insert(alone, "true".to_owned());
@@ -182,6 +195,7 @@ fn build(
             names::INITIAL_STATE_ANNOTATION,
             names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
+            names::AUTHORITIES_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
@@ -211,7 +225,7 @@ fn build(
             subdomain: Some(names::peer_service(&cluster.name)),
             termination_grace_period_seconds: Some(30),
             tolerations: policy.tolerations.clone(),
-            volumes: Some(vec![data]),
+            volumes: Some([vec![data], tls::volumes(&cluster.tls)].concat()),
             ..PodSpec::default()
         }),
         status: None,
@@ -224,7 +238,21 @@ fn version_of(image: &str) -> String {
         .map_or_else(String::new, |(_, version)| version.to_owned())
 }
 
+/// Whether the version has `/livez` and `/readyz` (<https://github.com/etcd-io/website/pull/760>).
+fn has_livez(image: &str) -> bool {
+    Version::parse(&version_of(image)).map_or(true, |version| match version.minor {
+        4 => version.patch >= 29,
+        5 => version.patch >= 12,
+        _ => true,
+    })
+}
+
 fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    let data = VolumeMount {
+        name: names::DATA_VOLUME.to_owned(),
+        mount_path: MOUNT.to_owned(),
+        ..VolumeMount::default()
+    };
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
         image: Some(image.to_owned()),
@@ -236,14 +264,23 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             port("client", names::CLIENT_PORT),
             port("metrics", names::METRICS_PORT),
         ]),
-        liveness_probe: Some(Probe {
+        // What older versions have instead of /livez needs a quorum: it would kill members that only lack one.
+        liveness_probe: has_livez(image).then(|| Probe {
             failure_threshold: Some(6),
             initial_delay_seconds: Some(60),
             ..probe("/livez", 10, 5)
         }),
         readiness_probe: Some(Probe {
             failure_threshold: Some(3),
-            ..probe("/readyz", 1, 3)
+            ..probe(
+                if has_livez(image) {
+                    "/readyz"
+                } else {
+                    "/health"
+                },
+                1,
+                3,
+            )
         }),
         resources: cluster.pod.resources.clone(),
         security_context: Some(SecurityContext {
@@ -256,28 +293,37 @@ fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Con
             ..SecurityContext::default()
         }),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(vec![VolumeMount {
-            name: names::DATA_VOLUME.to_owned(),
-            mount_path: MOUNT.to_owned(),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
     }
 }
 
 fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
+    let peer_urls = start
+        .listed
+        .clone()
+        .unwrap_or_else(|| cluster.peer_url(member));
     let mut args = vec![
         format!("--name={member}"),
         format!("--data-dir={MOUNT}/data"),
-        format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
-        format!("--listen-peer-urls=http://0.0.0.0:{}", names::PEER_PORT),
-        format!("--listen-client-urls=http://0.0.0.0:{}", names::CLIENT_PORT),
+        format!("--initial-advertise-peer-urls={peer_urls}"),
+        format!(
+            "--listen-peer-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Peer),
+            names::PEER_PORT
+        ),
+        format!(
+            "--listen-client-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Server),
+            names::CLIENT_PORT
+        ),
         format!("--advertise-client-urls={}", cluster.client_url(member)),
         format!(
             "--listen-metrics-urls=http://0.0.0.0:{}",
             names::METRICS_PORT
         ),
     ];
+    args.extend(tls::flags(&cluster.tls));
     if let Some(token) = &start.token {
         args.push(format!("--initial-cluster-token={token}"));
     }

@@ -2,10 +2,12 @@
 //!
 //! Each type is always there once a cluster was looked at, so that its absence never means anything.
 
+mod certificates;
 mod turn;
 
 use contract::{AlarmKind, Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
+pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
 
@@ -23,6 +25,8 @@ const SCALING: &str = "Scaling";
 const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 const BLOCKED: &str = "Blocked";
+const CERTIFICATES: &str = "CertificatesValid";
+const SPEC_APPLIED: &str = "SpecApplied";
 
 /// What an alarm of etcd means for those who use it; the graver one first.
 const ALARMS: [(AlarmKind, Reason, &str); 2] = [
@@ -93,6 +97,7 @@ pub(super) fn render(
         upgrading(cluster, situation, living),
         recovering(step),
         blocked(step),
+        spec_applied(step),
     ];
     merge(conditions, situation.snapshot.now, claims);
 }
@@ -293,13 +298,21 @@ fn scaling(
     asleep: bool,
 ) -> Claim {
     let voters = living.map_or(0, |living| living.voters().count());
+    let even = cluster
+        .findings
+        .iter()
+        .find(|finding| finding.reason == Reason::EvenSize);
     let still = || {
-        claim(
-            SCALING,
-            ConditionStatus::False,
-            Reason::AsSpecified,
-            "The number of members is as asked.".to_owned(),
-        )
+        let (reason, message) = even.map_or_else(
+            || {
+                (
+                    Reason::AsSpecified,
+                    "The number of members is as asked.".to_owned(),
+                )
+            },
+            |finding| (finding.reason, finding.message.clone()),
+        );
+        claim(SCALING, ConditionStatus::False, reason, message)
     };
     if !matches!(situation.stage, Stage::Formed { .. }) {
         return still();
@@ -399,5 +412,32 @@ fn blocked(step: &Step) -> Claim {
                 finding.message.clone(),
             )
         },
+    )
+}
+
+/// Whether all that the spec asks for is in effect; what is accepted and not used is named with its reason.
+fn spec_applied(step: &Step) -> Claim {
+    let left_out: Vec<&Finding> = step
+        .findings
+        .iter()
+        .filter(|finding| finding.reason == Reason::AcceptedNotUsed)
+        .collect();
+    let Some(first) = left_out.first() else {
+        return claim(
+            SPEC_APPLIED,
+            ConditionStatus::True,
+            Reason::AsSpecified,
+            "Nothing in the spec is left out.".to_owned(),
+        );
+    };
+    let messages: Vec<&str> = left_out
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    claim(
+        SPEC_APPLIED,
+        ConditionStatus::False,
+        first.reason,
+        messages.join(" "),
     )
 }

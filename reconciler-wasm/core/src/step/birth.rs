@@ -16,13 +16,14 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, seal, upgrade, zero};
+use super::{LATER, SOON, Step, furnish, issue, seal, upgrade, zero};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
+use crate::tls;
 use crate::validate::Cluster;
 
 /// How long the first members have to form a quorum before they are started over.
@@ -46,6 +47,10 @@ pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut 
                 cluster.version
             ),
         );
+        return;
+    }
+    if issue::issue(cluster, situation, None, step) || !cluster.tls.is_sound() {
+        step.look_again(LATER, Reason::Forming);
         return;
     }
     if furnish::is_obstructed(cluster, situation, step) {
@@ -155,39 +160,6 @@ pub(super) fn apply(object: Child) -> Effect {
     }
 }
 
-/// Objects stand without a plan or an id: an id that a quorum confirms is recorded, else nothing is done.
-pub(super) fn recognise(living: &Living<'_>, step: &mut Step) {
-    if let Some(list) = living.membership
-        && living.votes().has_quorum()
-        && list
-            .voters()
-            .filter(|row| living.pods.contains_key(name_of(row)))
-            .count()
-            >= quorum(list.voters().count())
-    {
-        step.find(
-            FindingKind::Doing,
-            Reason::Formed,
-            format!(
-                "Cluster {} runs on this resource's pods; its id is recorded.",
-                list.cluster_id
-            ),
-        );
-        step.cluster_id = Some(list.cluster_id);
-        step.look_again(SOON, Reason::Formed);
-        return;
-    }
-    step.find(
-        FindingKind::Blocked,
-        Reason::UnreadableStatus,
-        "Pods or volumes of this cluster exist, but its status holds neither a cluster id nor a plan, and no quorum \
-         answers. Nothing is started, because that could replace data. Waiting for a quorum; if the data is not \
-         needed, delete those pods and volume claims."
-            .to_owned(),
-    );
-    step.look_again(LATER, Reason::UnreadableStatus);
-}
-
 /// Looks after the first members until a quorum answers.
 pub(super) fn attend(
     cluster: &Cluster,
@@ -205,17 +177,21 @@ pub(super) fn attend(
     }
     let age = clock::read(&birth.started_at)
         .map_or(Millis(0), |began| situation.snapshot.now.since(began));
+    let mut newborn = cluster.clone();
+    newborn.tls = tls::of_newborn(cluster, situation.snapshot);
     // A cluster is born whole before it is stopped.
     let asked = cluster.size.filter(|size| *size > 0);
-    let edited =
-        asked.is_some_and(|size| size != birth.members.len()) || cluster.image != birth.image;
+    let edited = asked.is_some_and(|size| size != birth.members.len())
+        || cluster.image != birth.image
+        || cluster.tls.in_use != newborn.tls.in_use;
     let overdue = age >= PATIENCE && !waits_for_a_node(living);
-    if (overdue || (edited && age >= PATIENCE_AFTER_EDIT)) && nobody_leads(situation) {
-        start_over(cluster, situation, birth, step);
+    let is_time = overdue || (edited && age >= PATIENCE_AFTER_EDIT);
+    if is_time && newborn.tls.is_sound() && nobody_leads(situation) {
+        start_over(&newborn, situation, birth, step);
         return;
     }
     furnish::furnish(cluster, situation, Some(living), step);
-    for name in &birth.members {
+    for name in birth.members.iter().filter(|_| cluster.tls.can_build()) {
         let claim = living.volumes.get(name.as_str()).copied();
         if !living.pods.contains_key(name.as_str()) {
             start(cluster, situation, birth, name, claim, step);

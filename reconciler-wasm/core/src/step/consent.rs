@@ -13,7 +13,8 @@ use crate::pre;
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Whether the quorum cannot return by itself: too few voters answer, or have a disk and were not down for long.
+/// Whether the quorum cannot return by itself: too few voters answer, or have a disk and were not down for long, or are
+/// Ready. A pod is Ready only while its etcd has a quorum: then it is the operator that does not reach the members.
 fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
     let now = situation.snapshot.now;
     let hopeful = living
@@ -21,7 +22,10 @@ fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
         .filter(|member| {
             let may_return =
                 member.disk == Disk::Kept && member.down_for(now) < repair::BEFORE_REPLACEMENT;
-            member.answers || may_return
+            let is_ready = member
+                .pod
+                .is_some_and(|pod| pod.ready && pod.deleted.is_none());
+            member.answers || may_return || is_ready
         })
         .count();
     hopeful < quorum(living.voters().count())
@@ -101,6 +105,7 @@ pub(super) fn begin(
     step: &mut Step,
 ) {
     let Some(consent) = &cluster.consent else {
+        forget(situation, living, step);
         return;
     };
     if let Some(why) = why_not(situation, cluster_id, living, consent) {
@@ -147,9 +152,41 @@ pub(super) fn begin(
             .iter()
             .map(|member| member.name.to_owned())
             .filter(|name| *name != consent.survivor)
+            .chain(left_of(situation, living))
             .collect(),
     }));
     step.look_again(SOON, Reason::RecoveringQuorum);
+}
+
+/// Those given up in an earlier recovery whose pods or claims are still there.
+fn left_of(situation: &Situation<'_>, living: &Living<'_>) -> Vec<String> {
+    let earlier = situation.memory.recovery.iter();
+    earlier
+        .flat_map(|recovery| &recovery.given_up)
+        .filter(|name| {
+            living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
+        })
+        .cloned()
+        .collect()
+}
+
+/// A consent that was removed may be given again. Whose claims are kept stays known.
+fn forget(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    let Some(recovery) = &situation.memory.recovery else {
+        return;
+    };
+    let given_up = left_of(situation, living);
+    if given_up.is_empty() {
+        step.recovery = Some(Change::Forget);
+    } else if !recovery.survivor.is_empty() {
+        step.recovery = Some(Change::Set(Recovery {
+            cluster_id: String::new(),
+            survivor: String::new(),
+            stage: RecoveryStage::Void,
+            given_up,
+            ..recovery.clone()
+        }));
+    }
 }
 
 /// Why the consent is not one to this loss; none when it is.
@@ -211,12 +248,7 @@ pub(super) fn retire(
     step: &mut Step,
 ) {
     let memory = situation.memory.recovery.as_ref();
-    let left = memory.is_some_and(|recovery| {
-        recovery.given_up.iter().any(|name| {
-            living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
-        })
-    });
-    if left {
+    if !left_of(situation, living).is_empty() {
         return;
     }
     match (memory, &cluster.consent) {

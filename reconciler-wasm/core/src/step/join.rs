@@ -89,6 +89,9 @@ fn create(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if !cluster.tls.can_build() {
+        return;
+    }
     let resource = &situation.snapshot.resource;
     let own = format!("{}-", cluster.name);
     let unmade = living.members.iter().find(|member| {
@@ -124,7 +127,7 @@ fn join_pod(
         resource,
         member.name,
         image,
-        &Start::join(membership),
+        &Start::join(membership, member.name),
     );
     let mut action = pre::action(resource, apply(Child::Pod(pod)))
         .absent()

@@ -82,7 +82,7 @@ pub(super) fn move_leader(
         Reason::MovingLeader,
         from.name,
         format!(
-            "{} leads and is about to leave; leadership moves to {}.",
+            "{} leads and is about to leave or restart; leadership moves to {}.",
             from.name, target.name
         ),
     );

@@ -54,12 +54,8 @@ pub(super) fn attend(
         .consent
         .as_ref()
         .is_some_and(|consent| is_of(recovery, consent));
-    step.look_again(PACE, Reason::RecoveringQuorum);
     match (recovery.stage, living.membership) {
-        (RecoveryStage::Done | RecoveryStage::Void, _) => {
-            step.requeue = None;
-            return false;
-        }
+        (RecoveryStage::Done | RecoveryStage::Void, _) => return false,
         (RecoveryStage::Stopping | RecoveryStage::Forcing, Some(list)) => {
             answered(situation, living, recovery, list, step);
         }
@@ -77,6 +73,7 @@ pub(super) fn attend(
             force(cluster, situation, living, recovery, consented, step)
         }
     }
+    step.look_again(PACE, Reason::RecoveringQuorum);
     true
 }
 
@@ -183,7 +180,12 @@ fn force(
         format!("{survivor} is started as the only member of the cluster."),
     );
     if others.is_empty() {
-        let image = build::running_image(living).unwrap_or(&cluster.image);
+        // Never an older version than the survivor ran: its data may be of the newer one.
+        let record = living.members.iter().find(|member| member.name == survivor);
+        let image = record
+            .and_then(|member| member.record?.image.as_deref())
+            .or_else(|| build::running_image(living))
+            .unwrap_or(&cluster.image);
         let start = Start::alone(cluster, survivor);
         let pod = build::pod_on_claim(
             cluster,

@@ -5,8 +5,8 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, leave, upgrade};
-use crate::assess::{Disk, Living, Member, Situation};
+use super::{LATER, SOON, Step, birth::apply, ended, leave, upgrade};
+use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -27,7 +27,11 @@ pub(super) fn restore_pods(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    if !cluster.tls.can_build() {
+        return;
+    }
     let resource = &situation.snapshot.resource;
+    ended::take_away(situation, living, step);
     let no_list = living.membership.is_none();
     let missing = living
         .members
@@ -174,6 +178,12 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
             format!("{name} has no pod; it is being made again."),
         );
     };
+    if has_ended(pod) && pod.claim.is_some() {
+        return Verdict::Wait(
+            Reason::PodMissing,
+            format!("The pod of {name} has ended; it is being made again."),
+        );
+    }
     if let Some(exit) = &pod.last_exit
         && exit.reason == "OOMKilled"
         && !pod.running

@@ -2,11 +2,12 @@
 //!
 //! A member on a claim keeps its disk, its id and its name: its pod is deleted and made again. One with its data in the
 //! pod, or on a claim that the spec no longer asks for, is replaced by a new member that joins first; this file says
-//! which, `scale` does it. Pods without a recorded shape, as the archived operator made them, are left as they are.
+//! which, `scale` does it. Pods as the archived operator made them are left as they are until
+//! their renewal is asked for.
 
 use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Reason, names};
 
-use super::{SOON, Step, leave};
+use super::{SOON, Step, adopt, leave};
 use crate::assess::{Living, Member, Situation};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -20,7 +21,9 @@ pub(super) fn is_outdated(cluster: &Cluster, member: &Member<'_>) -> bool {
     let recorded = member
         .pod
         .and_then(|pod| pod.annotations.get(names::SHAPE_ANNOTATION));
-    recorded.is_some_and(|shape| *shape != cluster.shape) || is_elsewhere(cluster, member)
+    recorded.is_some_and(|shape| *shape != cluster.shape)
+        || is_elsewhere(cluster, member)
+        || (cluster.renews_old_pods && member.pod.is_some_and(adopt::is_old))
 }
 
 /// Whether a new member must take the place of an outdated one, because the data cannot move with the pod.

@@ -136,5 +136,5 @@ fn objects_without_memory_are_never_born_over() {
     world.status = contract::EtcdClusterStatus::default();
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);
-    assert!(reports(&decision, Reason::UnreadableStatus));
+    assert!(reports(&decision, Reason::AwaitingAdoption));
 }

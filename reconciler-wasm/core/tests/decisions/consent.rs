@@ -107,10 +107,31 @@ fn without_a_consent_nothing_happens_however_long() {
     assert_eq!(effects(&lost().later(1_000_000).decide()), [""; 0]);
 }
 
+/// Members 1 and 2 do not answer and are not Ready.
+fn silent() -> World {
+    let mut world = healthy(3).silent(1).silent(2).without_list();
+    for pod in world.pods() {
+        pod.ready = false;
+    }
+    world.settle()
+}
+
+/// Whoever is Ready has a quorum: the operator may be the one that is cut off.
+#[test]
+fn members_that_are_ready_are_not_lost_though_the_operator_does_not_reach_them() {
+    let world = healthy(3).silent(1).silent(2).without_list().settle();
+    let world = world
+        .spec("quorumRecovery", consent("shop-m0"))
+        .later(1_000);
+    let decision = world.decide();
+    assert!(written(&decision).is_none_or(|status| status.recovery.is_none()));
+    assert!(!condition(&world, "Blocked").2.contains("To consent"));
+}
+
 /// Their nodes may come back.
 #[test]
 fn members_that_are_down_with_their_disks_are_given_time() {
-    let world = healthy(3).silent(1).silent(2).without_list().settle();
+    let world = silent();
     let early = world.clone().later(60).decide();
     assert!(
         early
@@ -131,7 +152,7 @@ fn members_that_are_down_with_their_disks_are_given_time() {
 
 #[test]
 fn a_consent_given_early_waits_until_the_loss_is_clear() {
-    let world = healthy(3).silent(1).silent(2).without_list().settle();
+    let world = silent();
     let decision = world.spec("quorumRecovery", consent("shop-m0")).decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(written(&decision).is_none_or(|status| status.recovery.is_none()));
@@ -447,4 +468,30 @@ fn a_paused_cluster_is_not_recovered() {
         effects(&stopping().spec("paused", true.into()).decide()),
         [""; 0]
     );
+}
+
+/// The person who is told to remove it and set it again does so while the quorum is lost.
+#[test]
+fn a_stale_consent_removed_during_the_loss_can_be_given_again() {
+    let mut world = lost();
+    world.status.recovery = Some(Recovery {
+        given_up: Vec::new(),
+        ..recovery(RecoveryStage::Void)
+    });
+    world.status = written(&world.decide()).unwrap();
+    assert_eq!(world.status.recovery, None);
+    let again = world.spec("quorumRecovery", consent(&member(0)));
+    assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
+}
+
+#[test]
+fn claims_kept_by_one_recovery_stay_kept_through_another() {
+    let mut world = lost();
+    world.status.recovery = Some(recovery(RecoveryStage::Done));
+    world.status = written(&world.decide()).unwrap();
+    assert_eq!(world.decide().actions, []);
+    let kept = world.status.recovery.clone().unwrap();
+    assert_eq!(kept.given_up, [member(1), member(2)]);
+    let again = world.spec("quorumRecovery", consent(&member(0)));
+    assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
 }

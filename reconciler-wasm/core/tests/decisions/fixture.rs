@@ -68,6 +68,7 @@ pub(crate) fn fresh(size: i64) -> World {
             },
             secrets: BTreeMap::new(),
             backups: Vec::new(),
+            old_lock: Observed::Absent,
             outcomes: Vec::new(),
         },
     }
@@ -308,6 +309,8 @@ fn pod(name: &str) -> Pod {
         claim: Some(name.to_owned()),
         initial_cluster: None,
         initial_cluster_state: None,
+        peer_secret: None,
+        server_secret: None,
     }
 }
 

@@ -5,7 +5,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod adopt;
 mod birth;
+mod certificates;
 mod consent;
 mod corrupt;
 mod fixture;
@@ -16,5 +18,6 @@ mod scale;
 mod space;
 mod spec;
 mod storage;
+mod tls;
 mod upgrade;
 mod zero;

@@ -134,3 +134,28 @@ fn a_learner_tied_to_a_lost_node_makes_room_for_another() {
     assert!(!effects(&world.decide()).contains(&removal));
     assert!(effects(&world.later(200).decide()).contains(&removal));
 }
+
+#[test]
+fn an_even_size_is_followed_with_a_warning_that_is_told_once() {
+    let warns = |decision: &contract::Decision| {
+        decision.actions.iter().any(|action| {
+            matches!(&action.effect, contract::Effect::Event { kind: contract::EventType::Warning, reason, .. }
+                if reason == "EvenSize")
+        })
+    };
+    let mut world = healthy(4);
+    world.status.conditions.clear();
+    let decision = world.decide();
+    assert!(warns(&decision));
+    let world = world.settle();
+    assert_eq!(world.decide().actions, []);
+    let scaling = world
+        .status
+        .conditions
+        .iter()
+        .find(|one| one.kind == "Scaling");
+    assert!(scaling.unwrap().message.contains("no more failures than 3"));
+    let mut odd = healthy(3);
+    odd.status.conditions.clear();
+    assert!(!warns(&odd.decide()));
+}

@@ -37,7 +37,11 @@ fn bad_specs_are_named_and_change_nothing() {
         ("repository", json!("host:5000/etcd:v3"), "tag"),
         ("pod", json!({ "labels": { "app": "x" } }), "reserved"),
         ("pod", json!({ "labels": { "etcd_node": "x" } }), "reserved"),
-        ("TLS", json!({ "static": {} }), "TLS"),
+        (
+            "TLS",
+            json!({ "static": { "operatorSecret": "s" } }),
+            "belong together",
+        ),
     ];
     for (key, value, words) in cases {
         let decision = healthy(3).without_pod(1).spec(key, value.clone()).decide();

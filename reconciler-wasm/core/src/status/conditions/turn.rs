@@ -4,7 +4,7 @@
 
 use contract::{Condition, ConditionStatus, EventType, Millis, Reason};
 
-use super::{AVAILABLE, BLOCKED, Claim};
+use super::{AVAILABLE, BLOCKED, CERTIFICATES, Claim, SCALING};
 use crate::clock;
 
 /// Keeps the time of the last transition where the status is the same, and conditions of others as they are.
@@ -60,6 +60,13 @@ pub(crate) fn event(
     let bad = match (new.kind.as_str(), new.status) {
         (AVAILABLE, ConditionStatus::False) if at_zero => false,
         (BLOCKED, ConditionStatus::True) => true,
+        (SCALING, ConditionStatus::False) if new.reason == Reason::EvenSize.name() => true,
+        // What else is wrong with them blocks, and is told as that.
+        (CERTIFICATES, ConditionStatus::False)
+            if new.reason == Reason::CertificateExpiring.name() =>
+        {
+            true
+        }
         (AVAILABLE, ConditionStatus::False)
             if old.is_some_and(|old| old.status == ConditionStatus::True) =>
         {

@@ -1,0 +1,175 @@
+//! One good member that speaks TLS, and each thing that makes it a bad one.
+
+use contract::Observed;
+use serde_json::{Value, json};
+
+use super::{container, rules_of};
+use crate::fixtures::{apply, birth, decision, pod_json, resource, snapshot_of};
+use crate::permit;
+
+fn tls() -> Value {
+    json!({"static": {
+        "member": {"peerSecret": "peers", "serverSecret": "servers"}, "operatorSecret": "operator",
+    }})
+}
+
+/// A sealed member with both certificates.
+fn secured() -> Value {
+    let mut pod = pod_json();
+    let volumes = pod["spec"]["volumes"].as_array_mut().expect("a list");
+    volumes.push(json!({"name": "member-peer-tls", "secret": {"secretName": "peers"}}));
+    volumes.push(json!({"name": "member-server-tls", "secret": {"secretName": "servers"}}));
+    let container = container(&mut pod);
+    container["args"] = json!([
+        "--listen-peer-urls=https://0.0.0.0:2380",
+        "--listen-client-urls=https://0.0.0.0:2379",
+        "--listen-metrics-urls=http://0.0.0.0:2381",
+        "--peer-client-cert-auth",
+        "--client-cert-auth",
+    ]);
+    let mounts = container["volumeMounts"].as_array_mut().expect("a list");
+    for (name, path) in [
+        ("member-peer-tls", "/etc/etcdtls/member/peer-tls"),
+        ("member-server-tls", "/etc/etcdtls/member/server-tls"),
+    ] {
+        mounts.push(json!({"name": name, "mountPath": path, "readOnly": true}));
+    }
+    pod
+}
+
+fn check(rule: &str, change: impl FnOnce(&mut Value)) {
+    let rules = rules_of("pod", secured(), |pod, spec| {
+        spec["TLS"] = tls();
+        change(pod);
+    });
+    assert_eq!(rules, [rule]);
+}
+
+fn swap(pod: &mut Value, from: &str, to: &str) {
+    let args = container(pod)["args"].as_array_mut().expect("a list");
+    for arg in args.iter_mut().filter(|arg| **arg == from) {
+        *arg = json!(to);
+    }
+}
+
+#[test]
+fn a_member_with_the_secrets_of_the_spec_in_their_places_passes() {
+    let rules = rules_of("pod", secured(), |_, spec| spec["TLS"] = tls());
+    assert!(rules.is_empty(), "{rules:?}");
+}
+
+#[test]
+fn a_secret_in_another_role_or_place_is_refused() {
+    let source =
+        |pod: &mut Value, at: usize, secret: Value| pod["spec"]["volumes"][at]["secret"] = secret;
+    check("Volume", |pod| {
+        source(pod, 1, json!({"secretName": "servers"}))
+    });
+    check("Volume", |pod| {
+        source(pod, 2, json!({"secretName": "operator"}))
+    });
+    check("Volume", |pod| {
+        source(pod, 1, json!({"secretName": "else"}))
+    });
+    check("Volume", |pod| {
+        source(pod, 1, json!({"secretName": "peers", "optional": true}));
+    });
+    check("Volume", |pod| {
+        let items = json!([{"key": "peer.key", "path": "x"}]);
+        source(pod, 1, json!({"secretName": "peers", "items": items}));
+    });
+    check("Volume", |pod| {
+        let volume = json!({"name": "mine", "secret": {"secretName": "operator"}});
+        pod["spec"]["volumes"]
+            .as_array_mut()
+            .expect("a list")
+            .push(volume);
+    });
+    check("Volume", |pod| {
+        container(pod)["volumeMounts"][1]["readOnly"] = json!(false)
+    });
+    check("Volume", |pod| {
+        container(pod)["volumeMounts"][1]["mountPath"] = json!("/tmp")
+    });
+    check("Volume", |pod| {
+        container(pod)["volumeMounts"][2]["subPath"] = json!("server.key")
+    });
+}
+
+#[test]
+fn a_member_that_holds_certificates_and_does_not_ask_for_them_is_refused() {
+    check("Plaintext", |pod| {
+        swap(pod, "--peer-client-cert-auth", "--name=a-1")
+    });
+    check("Plaintext", |pod| {
+        swap(pod, "--client-cert-auth", "--client-cert-auth=false")
+    });
+    check("Plaintext", |pod| {
+        swap(
+            pod,
+            "--listen-client-urls=https://0.0.0.0:2379",
+            "--listen-client-urls=https://0.0.0.0:2379,http://0.0.0.0:2378",
+        );
+    });
+    check("Plaintext", |pod| {
+        swap(
+            pod,
+            "--listen-peer-urls=https://0.0.0.0:2380",
+            "--listen-peer-urls=http://0.0.0.0:2380",
+        );
+    });
+    check("Plaintext", |pod| {
+        let args = container(pod)["args"].as_array_mut().expect("a list");
+        args.push(json!("--listen-client-http-urls=http://0.0.0.0:2378"));
+    });
+    check("Plaintext", |pod| {
+        let args = container(pod)["args"].as_array_mut().expect("a list");
+        args.retain(|arg| *arg != "--listen-client-urls=https://0.0.0.0:2379");
+    });
+}
+
+#[test]
+fn a_founding_member_without_the_tls_that_the_spec_asks_for_is_refused() {
+    let mut resource = resource();
+    resource.spec["TLS"] = tls();
+    resource.status = json!({"phase": "Creating", "birth": birth()});
+    let founding = |mut pod: Value| {
+        pod["metadata"]["annotations"]["etcd.database.coreos.com/initial-cluster-state"] =
+            json!("new");
+        let mut action = apply("pod", pod);
+        action.pre.birth_token = Some("t1".to_owned());
+        decision(vec![action])
+    };
+    let snapshot = snapshot_of(resource);
+    let rules = |pod: Value| -> Vec<&str> {
+        let refusals = permit(&founding(pod), &snapshot).err().unwrap_or_default();
+        refusals.iter().map(super::super::Refusal::rule).collect()
+    };
+    assert_eq!(rules(pod_json()), ["Plaintext", "Plaintext"]);
+    assert_eq!(rules(secured()), [""; 0]);
+}
+
+/// What a pod was judged by when it was made holds for its successor, whatever the spec says by then.
+#[test]
+fn a_living_members_secrets_outlive_an_edit_of_the_spec() {
+    let mut snapshot = snapshot_of(resource());
+    let living: contract::Pod = serde_json::from_value(json!({
+        "name": "a-2", "uid": "uid-2", "resourceVersion": "1", "owner": "uid-a", "created": 0, "phase": "Running",
+        "peerSecret": "peers", "serverSecret": "servers",
+    }))
+    .expect("a pod");
+    let rules = |snapshot: &contract::Snapshot, pod: Value| -> Vec<&str> {
+        let refusals = permit(&decision(vec![apply("pod", pod)]), snapshot)
+            .err()
+            .unwrap_or_default();
+        refusals.iter().map(super::super::Refusal::rule).collect()
+    };
+    assert_eq!(rules(&snapshot, secured()), ["Volume", "Volume"]);
+    snapshot.objects.pods = Observed::Seen(vec![living]);
+    assert_eq!(rules(&snapshot, secured()), [""; 0]);
+    assert_eq!(
+        rules(&snapshot, pod_json()),
+        ["Plaintext", "Plaintext"],
+        "a restart in plain text would cut the member off and open its port"
+    );
+}

@@ -1,0 +1,46 @@
+//! Pods that ended and will not run again: those that were evicted, and those of the archived operator, which never
+//! restart.
+//!
+//! On a claim such a pod only stands in the way of the next one; its data is on the claim.
+
+use contract::{Action, Effect, FindingKind, ObjectKind, Pod, Reason};
+
+use super::{SOON, Step};
+use crate::assess::{Disk, Living, Situation, has_ended};
+use crate::pre::{self, ActionExt};
+
+/// Deletes the ended pods of members that have their disks, so that each is made again on its own. Needs no quorum.
+pub(super) fn take_away(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    for member in &living.members {
+        let Some(pod) = member
+            .pod
+            .filter(|pod| has_ended(pod) && pod.deleted.is_none())
+        else {
+            continue;
+        };
+        if pod.claim.is_none() || member.disk != Disk::Kept {
+            continue;
+        }
+        step.actions.push(deletion(situation, pod));
+        step.find_of(
+            FindingKind::Doing,
+            Reason::PodMissing,
+            member.name,
+            format!(
+                "The pod of {} has ended; it is made again on its own disk.",
+                member.name
+            ),
+        );
+        step.look_again(SOON, Reason::PodMissing);
+    }
+}
+
+/// Deletes a pod that has ended.
+pub(super) fn deletion(situation: &Situation<'_>, pod: &Pod) -> Action {
+    let effect = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    pre::action(&situation.snapshot.resource, effect).present(&pod.uid)
+}

@@ -1,0 +1,232 @@
+//! Which certificates the members use, and what is wrong with them in words.
+//!
+//! Members keep what they were born with: the scheme is part of every address etcd remembers. Reads digests and dates
+//! of Secrets; their data is nowhere here.
+
+mod authorities;
+mod complaint;
+mod validity;
+
+use contract::{
+    EtcdClusterStatus, Finding, FindingKind, Observed, Pod, Reason, Snapshot, TlsFiles, TlsRole,
+    TlsSecrets,
+};
+
+use crate::validate::Cluster;
+use complaint::{Complaint, complaint};
+
+use authorities::Authorities;
+
+pub(crate) use authorities::{Change, trusts};
+pub(crate) use validity::{expiring, records};
+
+/// The certificates of a cluster.
+#[derive(Clone, Default)]
+pub(crate) struct Tls {
+    /// The Secrets that members are started with.
+    pub(crate) in_use: TlsSecrets,
+    peer: Option<TlsFiles>,
+    server: Option<TlsFiles>,
+    /// What keeps new members from working; empty when all is well.
+    complaints: Vec<Complaint>,
+    authorities: Authorities,
+    /// A pod that is made would find its files, and the spec or a living pod names its Secrets.
+    can_build: bool,
+    /// The operator makes the certificates, so what is missing is its own to do.
+    is_made: bool,
+    /// How the spec differs from what is in use.
+    not_applied: Option<String>,
+}
+
+impl Tls {
+    /// The files of a role's Secret; none when that traffic is plain text.
+    pub(crate) const fn files(&self, role: TlsRole) -> Option<TlsFiles> {
+        match role {
+            TlsRole::Peer => self.peer,
+            TlsRole::Server => self.server,
+            TlsRole::Operator => None,
+        }
+    }
+
+    /// The scheme of the URLs of a role.
+    pub(crate) const fn scheme(&self, role: TlsRole) -> &'static str {
+        if self.files(role).is_some() {
+            "https"
+        } else {
+            "http"
+        }
+    }
+
+    /// Whether a new member would find certificates that work.
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.complaints.is_empty()
+    }
+
+    /// Whether a pod can be made at all: which files it needs is known.
+    pub(crate) const fn can_build(&self) -> bool {
+        self.can_build
+    }
+
+    /// What the annotation of a new pod says of its authorities; none without TLS.
+    pub(crate) fn authorities(&self) -> Option<String> {
+        (!self.in_use.is_plain()).then(|| self.authorities.spell())
+    }
+
+    /// How the authorities of a member differ from those of the Secrets.
+    pub(crate) fn authorities_changed(&self, pod: &Pod, snapshot: &Snapshot) -> Change {
+        authorities::change(pod, &self.authorities, &self.in_use, snapshot)
+    }
+
+    /// What a person should know of the certificates.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = Finding> {
+        let complaints = self
+            .complaints
+            .iter()
+            .filter(|complaint| !self.is_made || complaint.reason == Reason::SecretUnreadable)
+            .map(|complaint| (complaint.reason, complaint.message.clone()));
+        let not_applied = self
+            .not_applied
+            .iter()
+            .map(|message| (Reason::TlsNotApplied, message.clone()));
+        complaints
+            .chain(not_applied)
+            .map(|(reason, message)| Finding {
+                kind: FindingKind::Blocked,
+                reason,
+                message,
+                member: None,
+            })
+    }
+}
+
+/// The certificates of a cluster as it stands.
+pub(crate) fn of(cluster: &Cluster, snapshot: &Snapshot, memory: &EtcdClusterStatus) -> Tls {
+    let wanted = &cluster.wanted_tls;
+    let is_born = memory.birth.is_some() || memory.cluster_id.is_some();
+    let mut in_use = in_use(wanted, is_born, snapshot, memory);
+    if in_use.server.is_some() && wanted.operator.is_some() {
+        // Which certificate the operator shows is no business of the members' pods.
+        in_use.operator.clone_from(&wanted.operator);
+    }
+    let members: Vec<&str> = memory
+        .member_records
+        .iter()
+        .map(|record| record.name.as_str())
+        .collect();
+    Tls {
+        not_applied: is_born.then(|| not_applied(wanted, &in_use)).flatten(),
+        ..resolve(cluster, snapshot, in_use, &members)
+    }
+}
+
+/// The certificates of a cluster that is founded anew, by the spec.
+pub(crate) fn of_newborn(cluster: &Cluster, snapshot: &Snapshot) -> Tls {
+    resolve(cluster, snapshot, cluster.wanted_tls.clone(), &[])
+}
+
+/// As remembered; else as the pods of the cluster have it; else, before it is born, as the spec wants it.
+fn in_use(
+    wanted: &TlsSecrets,
+    is_born: bool,
+    snapshot: &Snapshot,
+    memory: &EtcdClusterStatus,
+) -> TlsSecrets {
+    if let Some(remembered) = &memory.tls {
+        return remembered.clone();
+    }
+    let mut own = snapshot
+        .objects
+        .pods
+        .seen()
+        .into_iter()
+        .flatten()
+        .filter(|pod| pod.owner.as_deref() == Some(snapshot.resource.uid.as_str()));
+    match own.next() {
+        Some(pod) => TlsSecrets {
+            peer: pod.peer_secret.clone(),
+            server: pod.server_secret.clone(),
+            operator: None,
+        },
+        None if is_born => TlsSecrets::default(),
+        None => wanted.clone(),
+    }
+}
+
+fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets) -> Option<String> {
+    let differences: Vec<String> = [TlsRole::Peer, TlsRole::Server]
+        .into_iter()
+        .filter_map(|role| {
+            let words = |secret: Option<&str>| {
+                secret.map_or_else(|| "plain text".to_owned(), |name| format!("Secret {name}"))
+            };
+            let (asked, found) = (wanted.of_role(role), in_use.of_role(role));
+            (asked != found).then(|| {
+                format!(
+                    "{} asks for {} and members use {}",
+                    role.field(),
+                    words(asked),
+                    words(found)
+                )
+            })
+        })
+        .collect();
+    (!differences.is_empty()).then(|| {
+        format!(
+            "{}. That is not in effect: this version of the operator does not change the certificates' Secrets, nor turn \
+             TLS on or off, in a living cluster. Put the new certificates into the Secret that is in use, set spec.TLS \
+             back, or move the data to a new cluster that is created with the wanted spec.TLS.",
+            differences.join("; ")
+        )
+    })
+}
+
+fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: &[&str]) -> Tls {
+    let mut complaints = Vec::new();
+    let mut can_build = true;
+    let mut files = |role: TlsRole| {
+        let name = in_use.of_role(role)?;
+        let found = snapshot.secrets.get(name);
+        let has = |key: &str| {
+            found
+                .and_then(Observed::seen)
+                .is_some_and(|secret| secret.digests.contains_key(key))
+        };
+        let files = role.files(has);
+        complaints.extend(complaint(cluster, snapshot, role, name, files, members));
+        let is_in_pods = role.mount().is_some();
+        let is_named =
+            cluster.wanted_tls.of_role(role) == Some(name) || mounts(snapshot, role, name);
+        can_build &= !is_in_pods || (files.all().into_iter().all(has) && is_named);
+        Some(files)
+    };
+    let (peer, server) = (files(TlsRole::Peer), files(TlsRole::Server));
+    files(TlsRole::Operator);
+    Tls {
+        authorities: Authorities::of(&in_use, snapshot),
+        in_use,
+        peer,
+        server,
+        complaints,
+        can_build,
+        is_made: cluster.generation.is_some(),
+        not_applied: None,
+    }
+}
+
+/// Whether a pod of the cluster has that Secret for that role.
+fn mounts(snapshot: &Snapshot, role: TlsRole, secret: &str) -> bool {
+    snapshot
+        .objects
+        .pods
+        .seen()
+        .into_iter()
+        .flatten()
+        .any(|pod| {
+            let mounted = match role {
+                TlsRole::Peer => pod.peer_secret.as_deref(),
+                TlsRole::Server => pod.server_secret.as_deref(),
+                TlsRole::Operator => None,
+            };
+            pod.owner.as_deref() == Some(snapshot.resource.uid.as_str()) && mounted == Some(secret)
+        })
+}
