@@ -6,8 +6,8 @@
 mod adopt;
 mod bad_input;
 mod birth;
-mod coreos;
 mod consent;
+mod coreos;
 mod disks;
 mod drop_in;
 mod harness;
@@ -20,8 +20,8 @@ mod scale;
 mod space;
 mod standing;
 mod surroundings;
-mod upgrade;
 mod tls;
+mod upgrade;
 mod writer;
 mod zero;
 

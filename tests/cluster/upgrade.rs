@@ -19,6 +19,8 @@ const TRIES: u32 = 10;
 
 fn of_version(mut spec: Value, version: &str) -> Value {
     spec["version"] = json!(version);
+    // Else a young cluster has written no snapshot of its log, and does not go to the next minor version.
+    spec["pod"]["etcdEnv"] = json!([{"name": "ETCD_SNAPSHOT_COUNT", "value": "10"}]);
     spec
 }
 

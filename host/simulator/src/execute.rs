@@ -208,7 +208,7 @@ impl World {
             self.facts.push(Fact::Deed {
                 at: self.now,
                 deed,
-                before: before,
+                before,
                 lost,
                 late: self.landing,
             });

@@ -58,6 +58,7 @@ impl World {
         }
         if let Some(version) = plan.version {
             spec["version"] = version.to_string().into();
+            spec["pod"]["etcdEnv"] = json!([{"name": "ETCD_SNAPSHOT_COUNT", "value": "1"}]);
             spec["upgrade"] = json!({"throughMinors": plan.through});
         }
         if plan.tls {

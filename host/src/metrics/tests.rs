@@ -20,6 +20,8 @@ fn key() -> ClusterKey {
 
 fn resource() -> Resource {
     let condition = json!({"type": "Blocked", "status": "True"});
+    let certificate =
+        json!({"secret": "kv-tls", "key": "tls.crt", "notAfter": "2027-01-01T00:00:00Z"});
     let record = json!({
         "name": "kv-a", "id": "a0", "role": "Voter", "health": "Healthy",
         "since": "2026-01-01T00:00:00Z", "roleSince": "2026-01-01T00:00:00Z",
@@ -38,7 +40,7 @@ fn resource() -> Resource {
         labels: [].into(),
         annotations: [].into(),
         spec: json!({"size": 3}),
-        status: json!({"phase": "Running", "conditions": [condition], "memberRecords": [record]}),
+        status: json!({"phase": "Running", "conditions": [condition], "memberRecords": [record], "certificates": [certificate]}),
     }
 }
 

@@ -207,8 +207,8 @@ fn formed(
     // far while a new member would find no certificates that work.
     let is_taken = upgrade::rescue(cluster, situation, living, step)
         || reshape::rescue(cluster, situation, membership, living, step)
-        || !cluster.tls.is_sound()
         || space::cure(cluster, situation, membership, living, step)
+        || !cluster.tls.is_sound()
         || repair::replace(situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)

@@ -394,8 +394,9 @@ fn endpoint(index: usize) -> Endpoint {
             version: "3.6.16".to_owned(),
             storage_version: Some("3.6.0".to_owned()),
             raft_term: 2,
-            raft_index: 1000,
-            raft_applied_index: 1000,
+            // So long a log has a snapshot.
+            raft_index: 1_000_000,
+            raft_applied_index: 1_000_000,
             db_size: 20_480,
             db_size_in_use: 16_384,
             quota: None,

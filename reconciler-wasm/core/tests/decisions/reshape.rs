@@ -15,7 +15,7 @@ fn labelled(label: &str) -> Value {
 
 impl World {
     /// All pods were made from today's spec.
-    fn shaped(mut self) -> Self {
+    pub(crate) fn shaped(mut self) -> Self {
         let shape = self.shape();
         for pod in self.pods() {
             pod.annotations
@@ -114,7 +114,7 @@ fn the_next_pod_waits_until_the_one_before_has_caught_up() {
         status.raft_applied_index = 0;
     }
     if let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[0].status {
-        status.raft_index = 5_000;
+        status.raft_index = 2_000_000;
     }
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);

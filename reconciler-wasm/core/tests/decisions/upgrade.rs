@@ -150,8 +150,8 @@ fn the_next_member_waits_until_the_one_before_has_caught_up_and_is_ready() {
         if let Observed::Seen(status) = &mut endpoint.status
             && endpoint.pod != member(1)
         {
-            status.raft_index = 50_000;
-            status.raft_applied_index = 50_000;
+            status.raft_index = 2_000_000;
+            status.raft_applied_index = 2_000_000;
         }
     }
     let decision = world.decide();
@@ -443,4 +443,37 @@ fn an_image_that_answers_as_another_version_stops_the_roll_and_can_be_left() {
     says(&decision, Reason::UpgradeStuck, "answers as etcd 3.6.16");
     let back = world.asking("3.6.16").decide();
     assert_eq!(effects(&back), ["SetImage Pod shop-m1"]);
+}
+
+/// Seen on real etcd: a log without a snapshot cost a cluster its member list on the way from 3.5 to 3.6.
+#[test]
+fn no_minor_version_is_left_before_a_snapshot_of_the_log_is_certain() {
+    let young = |count: Option<&str>| {
+        let mut world = healthy(3).running("3.5.35");
+        for endpoint in &mut world.snapshot.etcd.endpoints {
+            if let Observed::Seen(status) = &mut endpoint.status {
+                status.raft_index = 50;
+                status.raft_applied_index = 50;
+            }
+        }
+        if let Some(count) = count {
+            world.snapshot.resource.spec["pod"]["etcdEnv"] =
+                json!([{ "name": "ETCD_SNAPSHOT_COUNT", "value": count }]);
+        }
+        world.asking("3.6.16")
+    };
+    let decision = young(None).decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::UpgradePath));
+    // A patch of the same minor version reads its own logs.
+    let patch = young(None).asking("3.5.34").decide();
+    assert!(
+        effects(&patch)[0].starts_with("SetImage"),
+        "{:?}",
+        effects(&patch)
+    );
+    // The pods were not made with that setting, so it is not in effect.
+    assert_eq!(effects(&young(Some("10")).decide()), [""; 0]);
+    assert!(effects(&young(Some("10")).shaped().decide())[0].starts_with("SetImage"));
+    assert_eq!(effects(&young(Some("30")).shaped().decide()), [""; 0]);
 }

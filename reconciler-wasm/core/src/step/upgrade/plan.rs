@@ -56,11 +56,62 @@ pub(crate) fn plan(cluster: &Cluster, living: &Living<'_>) -> Plan {
     if let Some(why) = why_no_return(living, highest, &version) {
         return Plan::Blocked(why);
     }
+    let is_next_minor = version.minor > highest.minor;
+    if is_next_minor && let Some(why) = why_not_saved(cluster, living, highest, &version) {
+        return Plan::Blocked(why);
+    }
     Plan::Move(Stage {
         image: cluster.image_of(&version),
-        is_next_minor: version.minor > highest.minor,
+        is_next_minor,
         version,
     })
+}
+
+/// Says why the next minor version may not read the members' logs, if so. A log that was never summed up in a snapshot is
+/// read again from its first entry, and etcd 3.6.16 and 3.7.3 were seen to lose the member list of 3.5.35, and to panic,
+/// over such logs.
+fn why_not_saved(
+    cluster: &Cluster,
+    living: &Living<'_>,
+    highest: &Version,
+    version: &Version,
+) -> Option<String> {
+    let count = snapshot_count(cluster, living, highest);
+    let is_saved = |member: &Member<'_>| {
+        member
+            .status()
+            .is_none_or(|status| status.raft_applied_index > count.saturating_mul(2))
+    };
+    if living.voters().all(is_saved) {
+        return None;
+    }
+    Some(format!(
+        "the members have not certainly written a snapshot of their log yet, and {version} may not read a log of {highest} \
+         without one. They write it every {count} entries. Wait until then, or set ETCD_SNAPSHOT_COUNT to \"10\" in \
+         spec.pod.etcdEnv: members restart one by one, and the way is free."
+    ))
+}
+
+/// After how many entries a member writes a snapshot of its log: as the spec says where all pods were made from it, else
+/// etcd's default.
+fn snapshot_count(cluster: &Cluster, living: &Living<'_>, runs: &Version) -> u64 {
+    let is_made_from_spec = |member: &Member<'_>| {
+        member
+            .pod
+            .and_then(|pod| pod.annotations.get(names::SHAPE_ANNOTATION))
+            .is_some_and(|shape| *shape == cluster.shape)
+    };
+    let asked = cluster
+        .pod
+        .etcd_env
+        .iter()
+        .flatten()
+        .find(|variable| variable.name == "ETCD_SNAPSHOT_COUNT")
+        .and_then(|variable| variable.value.as_deref()?.parse().ok());
+    let default = if runs.minor <= 5 { 100_000 } else { 10_000 };
+    asked
+        .filter(|_| living.voters().all(is_made_from_spec))
+        .unwrap_or(default)
 }
 
 /// Says why members of `highest` cannot return to the older minor version of `version`, if they cannot: the cluster
