@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use contract::ConditionStatus;
 use k8s_openapi::api::core::v1::Pod;
-use tests::scenario::{Cluster, Scenario, spec};
+use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 
 use crate::standing::Standing;
