@@ -111,8 +111,12 @@ impl Left<'_> {
             }))
             .await?;
         }
-        self.apply(&self.pod(name, uid, &self.members[..count]))
-            .await?;
+        // A young namespace has no service account for its first moments, and takes no pod without one.
+        let pod = self.pod(name, uid, &self.members[..count]);
+        wait::until(format!("{name} being taken"), PATIENCE, async || {
+            self.apply(&pod).await
+        })
+        .await?;
         wait::until(format!("{name} being ready"), PATIENCE, async || {
             let pod = cluster.pod(name).await?;
             let conditions = pod.status.and_then(|status| status.conditions);
