@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Trial};
 use tests::scenario::{Programs, Suite};
-use tests::testbed::{DEFAULT_NAME, Progress, Testbed};
+use tests::testbed::{Progress, Testbed, default_name};
 use tokio::runtime::Runtime;
 
 use harness::Scenarios;
@@ -74,7 +74,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// What the scenarios stand on: the testbed, the operator, the custom resource.
 async fn prepare() -> Result<Suite> {
     let progress = Progress::on_stderr();
-    let testbed = Testbed::up(DEFAULT_NAME, &progress)
+    let testbed = Testbed::up(&default_name(), &progress)
         .await
         .context("there is no testbed")?;
     let programs = Programs::build().await?;

@@ -8,7 +8,7 @@ use kube::Client;
 use tests::kubectl::Kubectl;
 use tests::operator::Build;
 use tests::testbed::tools::Tool;
-use tests::testbed::{DEFAULT_NAME, Progress, Testbed};
+use tests::testbed::{Progress, Testbed, default_name};
 
 /// Where the operator and the example go.
 pub(crate) const NAMESPACE: &str = "default";
@@ -31,7 +31,7 @@ impl Ground {
     /// Finds the cluster that KUBECONFIG names, else brings the testbed up.
     pub(crate) async fn find() -> Result<Self> {
         let named = env::var_os("KUBECONFIG").filter(|path| !path.is_empty());
-        let own = Testbed::find(DEFAULT_NAME)
+        let own = Testbed::find(&default_name())
             .await
             .ok()
             .flatten()
@@ -45,7 +45,7 @@ impl Ground {
 
     async fn own() -> Result<Self> {
         let progress = Progress::on_stderr();
-        let testbed = Testbed::up(DEFAULT_NAME, &progress).await?;
+        let testbed = Testbed::up(&default_name(), &progress).await?;
         progress.finish("  up");
         let kubectl = Kubectl {
             program: testbed.kubectl()?,

@@ -15,7 +15,7 @@ use anyhow::Result;
 use clap::Parser;
 use manifests::Installation;
 use tests::operator::{self, Build};
-use tests::testbed::{DEFAULT_NAME, Progress, Testbed};
+use tests::testbed::{Progress, Testbed, default_name};
 
 use ground::Ground;
 
@@ -95,7 +95,7 @@ async fn run() -> Result<()> {
 
 async fn stop() -> Result<()> {
     let progress = Progress::on_stderr();
-    Testbed::remove(DEFAULT_NAME, &progress).await?;
+    Testbed::remove(&default_name(), &progress).await?;
     progress
         .finish("Nothing of `make run` is left. Built tools stay in the cache for the next time.");
     Ok(())
