@@ -284,12 +284,11 @@ fn note_foreign(pass: &Pass<'_>, action: &Action, read: &fresh::Read, memory: &m
     let (Effect::Apply { object }, Some(head)) = (&action.effect, &read.head) else {
         return;
     };
-    if head.object.owner.as_ref() == Some(&pass.resource.uid) {
+    let Some(owner) = head.stranger_to(&pass.resource.uid) else {
         return;
-    }
+    };
     let (kind, name) = (object.kind(), object.name());
     if !memory.foreign.iter().any(|foreign| foreign.is(kind, name)) {
-        let owner = head.owner_in_words.clone();
         memory.foreign.push(ForeignObject {
             kind,
             name: name.to_owned(),

@@ -285,10 +285,11 @@ async fn recheck_foreign(client: &Client, key: &ClusterKey, memory: &mut Memory)
     for mut foreign in std::mem::take(&mut memory.foreign) {
         match live::head(client, &key.namespace, foreign.kind, &foreign.name).await {
             Ok(None) => {}
-            Ok(Some(head)) if head.object.owner.as_ref() == Some(&memory.uid) => {}
             Ok(Some(head)) => {
-                foreign.owner = head.owner_in_words;
-                memory.foreign.push(foreign);
+                if let Some(owner) = head.stranger_to(&memory.uid) {
+                    foreign.owner = owner;
+                    memory.foreign.push(foreign);
+                }
             }
             Err(_unreadable) => memory.foreign.push(foreign),
         }

@@ -97,6 +97,11 @@ pub(crate) async fn away_for_long(scenario: &mut Scenario) -> Result<()> {
     let late = scenario.create("newcomer", spec::in_pods(1)).await?;
 
     scenario.start_operator().await?;
+    let words = ["Service orphan", "lost the labels app"];
+    cluster.becomes_blocked("ForeignObject", &words).await?;
+    scenario
+        .kubectl(&["label", "service", "orphan", "app=etcd"])
+        .await?;
     cluster.becomes_healthy(5).await?;
     late.becomes_healthy(1).await?;
     let etcd = cluster.etcd().await?;

@@ -233,7 +233,12 @@ pub(crate) async fn alone(scenario: &mut Scenario) -> Result<()> {
     load(scenario, &["3.5.35"]).await?;
     let spec = of_version(spec::in_pods(1), "3.5.35");
     let cluster = scenario.create_healthy("lone", spec).await?;
-    cluster.etcd().await?.put("kept", "yes").await?;
+    let etcd = cluster.etcd().await?;
+    etcd.put("kept", "yes").await?;
+    // Long enough for a snapshot of the log.
+    for number in 0..30 {
+        etcd.put("number", &number.to_string()).await?;
+    }
     cluster.edit(json!({"version": "3.6.99"})).await?;
     wait::until(
         "a member without an image",

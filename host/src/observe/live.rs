@@ -114,6 +114,25 @@ pub struct Head {
     pub object: ObjectHead,
     /// Its controlling owner, for people.
     pub owner_in_words: String,
+    /// It carries the labels by which the caches know children.
+    pub labelled: bool,
+}
+
+impl Head {
+    /// Who stands in the way of a child of the resource with this UID, if somebody does: another owner's object, or one of
+    /// its own that lost its labels, so that no cache shows it.
+    #[must_use]
+    pub fn stranger_to(&self, uid: &str) -> Option<String> {
+        if self.object.owner.as_deref() != Some(uid) {
+            return Some(self.owner_in_words.clone());
+        }
+        let lost = format!(
+            "this cluster, but lost the labels {} and {}",
+            names::APP_LABEL,
+            names::CLUSTER_LABEL
+        );
+        (!self.labelled).then_some(lost)
+    }
 }
 
 /// Reads the head of one child; none when there is none.
@@ -189,6 +208,10 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             claim: None,
         },
         owner_in_words: project::owner_in_words(metadata),
+        labelled: metadata.labels.as_ref().is_some_and(|labels| {
+            labels.get(names::APP_LABEL).is_some_and(|app| app == names::APP)
+                && labels.contains_key(names::CLUSTER_LABEL)
+        }),
     }
 }
 
