@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
+mod goal;
 mod invariants;
 mod mad;
 
-use invariants::{Violation, is_goal, is_hopeless, unsafe_deed, violations};
+use goal::{is_goal, is_hopeless};
+use invariants::{Violation, unsafe_deed, violations};
 
 /// Snapshots are made of many small pieces: half of the time went into the allocator.
 #[global_allocator]

@@ -1,21 +1,21 @@
 //! Kubernetes: pods, claims, nodes, Services, the budget, and the resource, as the API server and the kubelets have them.
 //!
-//! Owns the objects and what the operator's reads see of them. When things happen is the world's business, what
-//! etcd does with its data is [`crate::etcd`]'s.
+//! Owns the objects and what the operator's reads see of them. How an applied object reads is [`projection`]'s, when
+//! things happen is the world's business, what etcd does with its data is [`crate::etcd`]'s.
+
+mod projection;
 
 use std::collections::BTreeMap;
 
-use crate::release::Release;
 use contract::{
-    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service,
-    ServicePort, TlsRole, Volume, VolumePhase, names,
+    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service, TlsRole,
+    Volume, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use self::projection::{Metadata, budget, service, volume};
+use crate::release::Release;
 use crate::secrets;
 
 /// A pod with what its kubelet knows.
@@ -300,111 +300,5 @@ impl Member {
             .get(names::INITIAL_STATE_ANNOTATION)
             .cloned();
         self.touch();
-    }
-}
-
-/// What every projection takes of the metadata.
-struct Metadata {
-    name: String,
-    owner: Option<String>,
-    labels: BTreeMap<String, String>,
-    annotations: BTreeMap<String, String>,
-}
-
-impl Metadata {
-    fn of(metadata: &ObjectMeta) -> Self {
-        let owner = metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .find(|owner| owner.controller == Some(true));
-        Self {
-            name: metadata.name.clone().unwrap_or_default(),
-            owner: owner.map(|owner| owner.uid.clone()),
-            labels: metadata.labels.clone().unwrap_or_default(),
-            annotations: metadata.annotations.clone().unwrap_or_default(),
-        }
-    }
-}
-
-fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64) -> Volume {
-    let metadata = Metadata::of(&claim.metadata);
-    let spec = claim.spec.as_ref();
-    let requests = spec
-        .and_then(|spec| spec.resources.as_ref())
-        .and_then(|resources| resources.requests.as_ref());
-    Volume {
-        name: metadata.name,
-        resource_version: uid.clone(),
-        uid,
-        owner: metadata.owner,
-        labels: metadata.labels,
-        annotations: metadata.annotations,
-        created: Millis(now),
-        deleted: None,
-        phase: VolumePhase::Pending,
-        storage_class: spec.and_then(|spec| spec.storage_class_name.clone()),
-        requested: requests
-            .and_then(|requests| requests.get("storage"))
-            .map(|quantity| quantity.0.clone()),
-        capacity: None,
-        resize: None,
-    }
-}
-
-fn service(object: &core::Service, uid: String, version: u32) -> Service {
-    let metadata = Metadata::of(&object.metadata);
-    let spec = object.spec.as_ref();
-    let mut ports: Vec<ServicePort> = spec
-        .and_then(|spec| spec.ports.as_ref())
-        .into_iter()
-        .flatten()
-        .map(|port| ServicePort {
-            name: port.name.clone().unwrap_or_default(),
-            port: port.port,
-        })
-        .collect();
-    ports.sort();
-    let address = spec
-        .and_then(|spec| spec.cluster_ip.clone())
-        .unwrap_or_else(|| "10.96.0.7".to_owned());
-    Service {
-        name: metadata.name,
-        uid,
-        resource_version: version.to_string(),
-        owner: metadata.owner,
-        labels: metadata.labels,
-        deleted: None,
-        cluster_ip: Some(address),
-        selector: spec
-            .and_then(|spec| spec.selector.clone())
-            .unwrap_or_default(),
-        ports,
-        publish_not_ready: spec
-            .and_then(|spec| spec.publish_not_ready_addresses)
-            .unwrap_or_default(),
-    }
-}
-
-fn budget(object: &PodDisruptionBudget, uid: String, version: u32) -> DisruptionBudget {
-    let metadata = Metadata::of(&object.metadata);
-    let spec = object.spec.as_ref();
-    let selector = spec
-        .and_then(|spec| spec.selector.as_ref())
-        .and_then(|selector| selector.match_labels.clone());
-    let min_available =
-        spec.and_then(|spec| spec.min_available.as_ref())
-            .map(|least| match least {
-                IntOrString::Int(number) => number.to_string(),
-                IntOrString::String(text) => text.clone(),
-            });
-    DisruptionBudget {
-        name: metadata.name,
-        uid,
-        resource_version: version.to_string(),
-        owner: metadata.owner,
-        deleted: None,
-        min_available,
-        selector: selector.unwrap_or_default(),
     }
 }

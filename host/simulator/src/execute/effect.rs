@@ -1,0 +1,235 @@
+//! One effect on the world, as the API server grants it, and the fact that it was done.
+//!
+//! Owns what each effect does to objects. It does not know decisions, the envelope or mishaps; what etcd grants is
+//! [`super::etcd`]'s.
+
+use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, names};
+
+use crate::fact::{Deed, Fact};
+use crate::timers::Timer;
+use crate::world::World;
+
+impl World {
+    /// The effect itself, as the API server or etcd grants it.
+    pub(super) fn effect(&mut self, action: &Action) -> Result<(), &'static str> {
+        let Action { effect, pre } = action;
+        let around = matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. });
+        if !self.api && (around || effect.kind().is_some()) {
+            return Err("the API server does not answer");
+        }
+        self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
+        let before = (!around).then(|| Box::new(self.truth()));
+        let mut lost = Vec::new();
+        let deed = match effect {
+            Effect::UpdateStatus { status } => {
+                if pre.resource_version.as_ref() != Some(&self.kube.resource.resource_version) {
+                    return Err("the object has been modified");
+                }
+                self.kube.resource.status = serde_json::to_value(status).map_err(|_| "not JSON")?;
+                self.touch();
+                return Ok(());
+            }
+            Effect::Event { .. } => return Ok(()),
+            Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
+            Effect::Issue { secret, order } => self.issue(secret, order)?,
+            Effect::AnnotatePod { name, annotations } => {
+                let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
+                if !is_same(pre.object.as_ref(), &pod.api.uid) {
+                    return Err("the UID does not match");
+                }
+                pod.api.annotations.extend(annotations.clone());
+                pod.refresh();
+                self.changed = true;
+                Deed::Wrote(effect.name())
+            }
+            Effect::SetImage {
+                name,
+                image,
+                annotations,
+            } => {
+                let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
+                let version = pre.object_version.as_ref();
+                if !is_same(pre.object.as_ref(), &pod.api.uid)
+                    || version.is_some_and(|version| *version != pod.api.resource_version)
+                {
+                    return Err("the object has been modified");
+                }
+                pod.api.annotations.extend(annotations.clone());
+                pod.api.image.clone_from(image);
+                pod.swaps = true;
+                pod.refresh();
+                let number = pod.number;
+                self.changed = true;
+                self.after(50, 3_000, Timer::NewImage(number));
+                Deed::Restarted(name.clone())
+            }
+            Effect::Delete {
+                kind,
+                name,
+                grace_seconds,
+            } => {
+                let uid = self
+                    .kube
+                    .head(*kind, name)
+                    .seen()
+                    .map(|head| head.uid.clone())
+                    .ok_or("not found")?;
+                if !is_same(pre.object.as_ref(), &uid) {
+                    return Err("the UID does not match");
+                }
+                lost = self.lost_with(*kind, name);
+                self.delete(*kind, name, *grace_seconds)
+            }
+            Effect::AddLearner { .. }
+            | Effect::Promote { .. }
+            | Effect::RemoveMember { .. }
+            | Effect::MoveLeader { .. }
+            | Effect::Compact { .. }
+            | Effect::Defragment { .. }
+            | Effect::Disarm { .. } => self.etcd_effect(effect)?,
+        };
+        self.moves += 1;
+        if let Some(before) = before {
+            self.facts.push(Fact::Deed {
+                at: self.now,
+                deed,
+                before,
+                lost,
+                late: self.landing,
+            });
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        object: &Child,
+        pre: Option<&ObjectPrecondition>,
+    ) -> Result<Deed, &'static str> {
+        let found = self.kube.head(object.kind(), object.name());
+        match (found.seen(), pre) {
+            (Some(_), Some(ObjectPrecondition::Absent)) => return Err("already exists"),
+            (Some(head), Some(ObjectPrecondition::Present { uid })) if head.uid != *uid => {
+                return Err("the UID does not match");
+            }
+            (None, Some(ObjectPrecondition::Present { .. })) => return Err("not found"),
+            (Some(_) | None, _) => {}
+        }
+        let clock = self.clock();
+        if let Some(number) = self.kube.apply(object, clock.0) {
+            self.after(20, 300, Timer::Schedule(number));
+        }
+        self.changed = true;
+        let annotations = object.metadata().annotations.as_ref();
+        let state =
+            annotations.and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+        let flag = annotations
+            .and_then(|annotations| annotations.get(names::FORCE_NEW_CLUSTER_ANNOTATION));
+        Ok(match state.map(String::as_str) {
+            _ if flag.is_some_and(|flag| !flag.is_empty()) => {
+                Deed::StartedAlone(object.name().to_owned())
+            }
+            Some("new") => Deed::StartedNew(object.name().to_owned()),
+            Some(_) | None => Deed::Wrote("Apply"),
+        })
+    }
+
+    fn delete(&mut self, kind: ObjectKind, name: &str, grace: Option<i64>) -> Deed {
+        match kind {
+            ObjectKind::Pod => {
+                self.delete_pod(name, grace);
+                Deed::DeletedPod(name.to_owned())
+            }
+            ObjectKind::PersistentVolumeClaim => {
+                self.delete_claim(name);
+                Deed::DeletedClaim(name.to_owned())
+            }
+            ObjectKind::Service => {
+                self.kube.services.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
+            ObjectKind::PodDisruptionBudget => {
+                self.kube.budgets.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
+            ObjectKind::Secret => {
+                self.kube.secrets.remove(name);
+                self.changed = true;
+                Deed::Wrote("Delete")
+            }
+        }
+    }
+
+    /// Acknowledged writes whose last copy is on the disk that goes with this object.
+    fn lost_with(&self, kind: ObjectKind, name: &str) -> Vec<u32> {
+        let disk = match kind {
+            ObjectKind::Pod => self
+                .kube
+                .pods
+                .get(name)
+                .filter(|pod| pod.api.claim.is_none())
+                .map(|pod| pod.number),
+            ObjectKind::PersistentVolumeClaim => {
+                self.kube.claims.get(name).map(|claim| claim.number)
+            }
+            ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
+        };
+        let Some(disk) = disk else { return Vec::new() };
+        let holds =
+            |disk: u32, write: u32| self.etcd.data(disk).is_some_and(|data| data.holds(write));
+        let others = || {
+            self.etcd
+                .disks
+                .keys()
+                .copied()
+                .filter(|other| *other != disk)
+        };
+        let writes = self.acknowledged.iter().copied();
+        writes
+            .filter(|write| holds(disk, *write) && !others().any(|other| holds(other, *write)))
+            .collect()
+    }
+}
+
+fn is_same(pre: Option<&ObjectPrecondition>, uid: &str) -> bool {
+    match pre {
+        Some(ObjectPrecondition::Present { uid: expected }) => expected == uid,
+        Some(ObjectPrecondition::Absent) => false,
+        None => true,
+    }
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::UpdateStatus { status } => format!(
+            "UpdateStatus phase {:?} id {:?} birth {:?}",
+            status.phase,
+            status.cluster_id,
+            status.birth.as_ref().map(|birth| &birth.token)
+        ),
+        Effect::Event { reason, note, .. } => format!("Event {reason}: {note}"),
+        Effect::Apply { object } => {
+            let annotations = object.metadata().annotations.as_ref();
+            let state = annotations
+                .and_then(|annotations| annotations.get(names::INITIAL_STATE_ANNOTATION));
+            format!(
+                "Apply {} {}",
+                object.kind().name(),
+                state.map_or("", String::as_str)
+            )
+        }
+        Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
+        Effect::SetImage { image, .. } => format!("SetImage {image}"),
+        Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
+        Effect::Issue { order, .. } => format!("Issue {order:?}"),
+        Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => effect.name().to_owned(),
+    }
+}

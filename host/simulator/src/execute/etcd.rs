@@ -1,0 +1,74 @@
+//! Effects on etcd, as its leader grants them.
+//!
+//! Owns which call each effect makes. It does not know what the calls do to data, which is [`crate::etcd`]'s, nor the
+//! objects of Kubernetes beyond their processes.
+
+use contract::Effect;
+
+use crate::etcd::Op;
+use crate::fact::Deed;
+use crate::timers::Timer;
+use crate::world::World;
+
+impl World {
+    pub(super) fn etcd_effect(&mut self, effect: &Effect) -> Result<Deed, &'static str> {
+        let cluster = self.recorded().ok_or("no cluster")?;
+        let (peers, now) = (self.peers(), self.now);
+        let deed = match effect {
+            Effect::AddLearner { name, peer_urls } => {
+                let url = peer_urls.first().map(String::as_str).unwrap_or_default();
+                self.etcd.add_learner(cluster, url, &peers, now)?;
+                Deed::Added(name.clone())
+            }
+            Effect::Promote { member } => {
+                self.etcd.promote(cluster, *member, &peers)?;
+                Deed::Promoted(*member)
+            }
+            Effect::RemoveMember { member } => {
+                self.etcd.remove(cluster, *member, &peers, now)?;
+                Deed::Removed(*member)
+            }
+            Effect::MoveLeader { to } => {
+                self.etcd.move_leader(cluster, *to, &peers)?;
+                Deed::Moved(*to)
+            }
+            Effect::Compact { revision } => {
+                self.etcd.compact(cluster, *revision, &peers)?;
+                Deed::Compacted(*revision)
+            }
+            Effect::Defragment { member } => {
+                let disk = self.etcd.defragment(cluster, *member, &peers)?;
+                self.falls_silent(disk);
+                Deed::Defragmented(*member)
+            }
+            Effect::Disarm { kind: _, member } => {
+                let member = member.ok_or("no member")?;
+                self.etcd.propose(cluster, &peers, Op::Disarm(member))?;
+                Deed::Disarmed(member)
+            }
+            Effect::UpdateStatus { .. }
+            | Effect::Event { .. }
+            | Effect::Apply { .. }
+            | Effect::AnnotatePod { .. }
+            | Effect::SetImage { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. } => return Err("not an effect on etcd"),
+        };
+        self.changed = true;
+        self.settle();
+        Ok(deed)
+    }
+
+    /// The member on that disk answers nobody for a while and then catches up.
+    fn falls_silent(&mut self, disk: u32) {
+        let mut pods = self.kube.pods.values_mut();
+        let busy = pods.find_map(|pod| {
+            let process = pod.process.as_mut().filter(|_| pod.disk == Some(disk))?;
+            process.synced = false;
+            Some((pod.number, pod.runs))
+        });
+        if let Some((number, run)) = busy {
+            self.after(200, 5_000, Timer::Sync(number, run));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The life of a pod's container, as its kubelet leads it: pulled, started, serving, ended, and started again.
+//!
+//! Owns when a process comes and goes. It does not know what etcd does with its data, nor why a pod is there.
+
+use contract::{LastExit, PodPhase};
+
+use crate::etcd::{Flags, Start};
+use crate::kubernetes::Process;
+use crate::release::Release;
+use crate::timers::Timer;
+use crate::world::World;
+
+/// Longest pause of a kubelet before it starts a container again.
+const LONGEST_BACKOFF: i64 = 300_000;
+
+impl World {
+    pub(crate) fn pull(&mut self, number: u32) {
+        let images = self.images;
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        if pod.process.is_some() {
+            return;
+        }
+        if !images || !Release::of_image(&pod.api.image).is_published() {
+            if pod.api.waiting.is_none() {
+                pod.api.waiting = Some("ImagePullBackOff: the registry does not answer".to_owned());
+                self.changed = true;
+            }
+            self.after(3_000, 6_000, Timer::Pull(number));
+            return;
+        }
+        pod.api.waiting = None;
+        self.after(50, 1_500, Timer::Start(number));
+    }
+
+    pub(crate) fn start(&mut self, number: u32) {
+        let peers = self.peers();
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        if pod.api.deleted.is_some() || pod.process.is_some() {
+            return;
+        }
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
+        if !self.kube.is_reachable(pod) {
+            self.after(1_000, 3_000, Timer::Start(number));
+            return;
+        }
+        let Some(disk) = pod.disk else { return };
+        let release = Release::of_image(&pod.api.image);
+        if !release.is_published() {
+            self.pull(number);
+            return;
+        }
+        let flags = Flags {
+            state: pod.api.initial_cluster_state.as_deref().unwrap_or("new"),
+            initial_cluster: pod.api.initial_cluster.as_deref().unwrap_or_default(),
+            token: &pod.token,
+            minor: release.minor,
+            alone: is_alone(&pod.api),
+        };
+        let is_alone = flags.alone;
+        let start = self.etcd.start(disk, &pod.api.name, &flags, &peers);
+        let address = format!("10.244.0.{}", number % 250);
+        let now = self.now;
+        let name = pod.api.name.clone();
+        if is_alone {
+            self.forgive(disk, &name);
+        }
+        let Some(pod) = self.kube.pods.get_mut(&name) else {
+            return;
+        };
+        pod.runs += 1;
+        pod.api.restarts += u32::from(std::mem::take(&mut pod.swaps));
+        pod.touch();
+        let run = pod.runs;
+        pod.api.ip.get_or_insert(address);
+        pod.api.phase = PodPhase::Running;
+        pod.api.waiting = None;
+        self.changed = true;
+        match start {
+            Start::Runs => {
+                pod.api.running = true;
+                pod.process = Some(Process {
+                    started: now,
+                    serves: None,
+                    synced: false,
+                    release,
+                    frozen: false,
+                });
+                self.after(50, 500, Timer::Serve(number, run));
+            }
+            Start::Exits(why) => {
+                self.tell(|_| format!("etcd of {name} ends: {why}"));
+                self.exited(number, 1, why);
+            }
+        }
+    }
+
+    /// Whoever consented to go on from this member gave up what it does not have. Without a consent nothing is given up.
+    fn forgive(&mut self, disk: u32, name: &str) {
+        let named = self.consent().as_deref() == Some(name);
+        if let Some(data) = self.etcd.data(disk).filter(|_| named) {
+            self.acknowledged.retain(|write| data.holds(*write));
+        }
+    }
+
+    /// The container ended; the kubelet starts it again after a while.
+    pub(crate) fn exited(&mut self, number: u32, code: i32, why: &str) {
+        let (now, clock) = (self.now, self.clock());
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        let ran_long = pod
+            .process
+            .is_some_and(|process| now - process.started > 60_000);
+        pod.failures = if ran_long { 1 } else { pod.failures + 1 };
+        pod.process = None;
+        pod.api.running = false;
+        pod.api.restarts += 1;
+        pod.touch();
+        pod.api.last_exit = Some(LastExit {
+            reason: "Error".to_owned(),
+            code,
+            message: why.to_owned(),
+            at: Some(clock),
+        });
+        if pod.is_old() {
+            self.end_old_pod(number);
+            return;
+        }
+        let backoff = match pod.failures {
+            0 | 1 => 0,
+            failures => (10_000 << (failures - 2).min(5)).min(LONGEST_BACKOFF),
+        };
+        if backoff > 0 {
+            pod.api.waiting =
+                Some("CrashLoopBackOff: back-off restarting failed container".to_owned());
+        }
+        self.changed = true;
+        self.timers.set(now + backoff + 300, Timer::Start(number));
+        self.settle();
+    }
+
+    fn process(&mut self, number: u32, run: u32) -> Option<&mut Process> {
+        let pod = self
+            .kube
+            .pod_numbered(number)
+            .filter(|pod| pod.runs == run)?;
+        pod.process.as_mut()
+    }
+
+    pub(crate) fn serve(&mut self, number: u32, run: u32) {
+        let (now, slow) = (self.now, self.slow);
+        let Some(process) = self.process(number, run) else {
+            return;
+        };
+        process.serves = Some(now);
+        let (least, most) = if slow { (20_000, 60_000) } else { (50, 1_500) };
+        self.after(least, most, Timer::Sync(number, run));
+        self.settle();
+    }
+
+    pub(crate) fn sync(&mut self, number: u32, run: u32) {
+        let Some(process) = self.process(number, run) else {
+            return;
+        };
+        process.synced = true;
+        self.settle();
+    }
+
+    pub(crate) fn expel(&mut self, number: u32, run: u32) {
+        let peers = self.peers();
+        let pod = self
+            .kube
+            .pods
+            .values()
+            .find(|pod| pod.number == number && pod.runs == run);
+        let Some(pod) = pod.filter(|pod| pod.process.is_some()) else {
+            return;
+        };
+        if pod
+            .disk
+            .is_some_and(|disk| self.etcd.is_expelled(disk, &peers))
+        {
+            self.exited(
+                number,
+                1,
+                "the member has been permanently removed from the cluster",
+            );
+        }
+    }
+}
+
+/// The pod's next start is that of an only member.
+fn is_alone(pod: &contract::Pod) -> bool {
+    pod.annotations
+        .get(contract::names::FORCE_NEW_CLUSTER_ANNOTATION)
+        .is_some_and(|flag| !flag.is_empty())
+}

@@ -1,0 +1,204 @@
+//! Plans that are drawn from a seed.
+//!
+//! Owns what is drawn, how often, and in which order: an old seed makes its old plan only as long as that stays. It does
+//! not know what becomes of a plan.
+
+use super::{Fault, Mishap, OldPods, Plan, Planned};
+use crate::roll;
+
+/// Faults begin within this time.
+const FAULTS_UNTIL: i64 = 90_000;
+/// Makes a second stream of a seed.
+const NAPS: u64 = 0x7a9;
+/// And a third one.
+const CONSENTS: u64 = 0xc0_45e7;
+/// And a fourth one.
+const POLICIES: u64 = 0x90_11c1;
+/// The same for clients that fill the quota.
+const FILLS: u64 = 0xf111;
+
+impl Plan {
+    /// The plan of a seed.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let size = [1, 3, 3, 3, 3, 5][rng.usize(0..6)];
+        let claims = rng.u8(0..4) > 0;
+        let local = rng.bool();
+        let mut faults: Vec<Planned> = (0..rng.usize(0..7)).map(|_| planned(&mut rng)).collect();
+        let mishaps = (0..rng.usize(0..4))
+            .map(|_| (rng.u32(0..40), mishap(&mut rng)))
+            .collect();
+        // The last draw, so that a seed's other choices stay what they were.
+        let tls = rng.u8(0..4) == 0;
+        let is_about_versions = seed % 4 == 3;
+        let version = is_about_versions.then(|| roll::any(&mut rng));
+        if is_about_versions {
+            faults.extend(roll::edits(&mut rng));
+        }
+        faults.extend(naps(seed));
+        faults.extend(policies(seed));
+        faults.extend(consents(seed));
+        faults.extend(fills(seed));
+        let old = match rng.u8(0..8) {
+            // Another image or pod policy waits for the renewal.
+            0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
+            1 => Some(OldPods::Renewed),
+            _ => None,
+        };
+        Self {
+            seed,
+            size,
+            version,
+            through: rng.bool(),
+            claims,
+            local,
+            // Nothing turns TLS on where it was not from birth.
+            tls: tls && old.is_none(),
+            old,
+            faults,
+            mishaps,
+        }
+    }
+}
+
+fn planned(rng: &mut fastrand::Rng) -> Planned {
+    let which = rng.u32(0..8);
+    let fault = match rng.u8(0..32) {
+        0..=4 => Fault::Wipe(which),
+        5..=6 => Fault::Kill(which),
+        7 => Fault::Freeze(which),
+        8..=10 => Fault::DeletePod(which),
+        11..=12 => Fault::DeleteClaim(which),
+        13..=14 => Fault::CutNode(which),
+        15 => Fault::StopNode(which),
+        16 => Fault::LoseNode(which),
+        17 => Fault::NoImages,
+        18 => Fault::SlowSync,
+        19..=20 => Fault::StaleCache,
+        21 => Fault::NoApi,
+        22 => Fault::Restart,
+        23..=24 => Fault::Echo,
+        25..=30 => Fault::Resize(i64::from(rng.u8(1..6))),
+        _ => Fault::Pause,
+    };
+    let lasts = match fault {
+        Fault::Freeze(_)
+        | Fault::CutNode(_)
+        | Fault::StopNode(_)
+        | Fault::NoImages
+        | Fault::SlowSync
+        | Fault::FillWithKeys
+        | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
+        Fault::StaleCache | Fault::NoApi => rng.i64(200..15_000),
+        Fault::Wipe(_)
+        | Fault::Kill(_)
+        | Fault::DeletePod(_)
+        | Fault::DeleteClaim(_)
+        | Fault::LoseNode(_)
+        | Fault::Restart
+        | Fault::Echo
+        | Fault::FillWithHistory
+        | Fault::Version(_)
+        | Fault::Label(_)
+        | Fault::Claims
+        | Fault::Resize(_)
+        | Fault::Consent
+        | Fault::RashConsent(_)
+        | Fault::Withdraw => 0,
+    };
+    // Half of them early, when the cluster is being born.
+    let at = if rng.bool() {
+        rng.i64(0..8_000)
+    } else {
+        rng.i64(0..FAULTS_UNTIL)
+    };
+    Planned { at, lasts, fault }
+}
+
+/// In some histories clients fill the quota.
+fn fills(seed: u64) -> Option<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ FILLS);
+    if rng.u8(0..6) > 0 {
+        return None;
+    }
+    let at = rng.i64(10_000..FAULTS_UNTIL);
+    let (fault, lasts) = if rng.bool() {
+        (Fault::FillWithHistory, 0)
+    } else {
+        let lasts = [2_000, 20_000, 200_000, 900_000][rng.usize(0..4)];
+        (Fault::FillWithKeys, lasts)
+    };
+    Some(Planned { at, lasts, fault })
+}
+
+/// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so
+/// that all else of a seed stays as it was.
+fn naps(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ NAPS);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    let mut at = rng.i64(0..FAULTS_UNTIL);
+    let mut sizes = vec![0];
+    for _ in 0..rng.u8(0..4) {
+        sizes.push(i64::from(rng.u8(0..6)));
+    }
+    sizes
+        .into_iter()
+        .map(|size| {
+            let planned = Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Resize(size),
+            };
+            at += [300, 3_000, 30_000, 500_000][rng.usize(0..4)];
+            planned
+        })
+        .collect()
+}
+
+/// In some histories people read the conditions and consent to go on from one member, or do so without reading.
+fn consents(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ CONSENTS);
+    let count = [0, 0, 1, 2, 4][rng.usize(0..5)];
+    (0..count)
+        .map(|_| Planned {
+            at: rng.i64(0..1_000_000),
+            lasts: 0,
+            fault: match rng.u8(0..8) {
+                0..=4 => Fault::Consent,
+                5..=6 => Fault::RashConsent(rng.u32(0..8)),
+                _ => Fault::Withdraw,
+            },
+        })
+        .collect()
+}
+
+/// Edits of `spec.pod`, in every fifth history.
+fn policies(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ POLICIES);
+    if rng.u8(0..5) > 0 {
+        return Vec::new();
+    }
+    (0..rng.u8(1..4))
+        .map(|_| Planned {
+            at: rng.i64(0..2 * FAULTS_UNTIL),
+            lasts: 0,
+            fault: match rng.u8(0..4) {
+                0 => Fault::Claims,
+                _ => Fault::Label(rng.u8(0..3)),
+            },
+        })
+        .collect()
+}
+
+fn mishap(rng: &mut fastrand::Rng) -> Mishap {
+    match rng.u8(0..5) {
+        0 => Mishap::AnswerLost,
+        1 => Mishap::NeverArrives,
+        2 => Mishap::Late(rng.i64(10..8_000)),
+        3 => Mishap::EndsBefore,
+        _ => Mishap::EndsAfter,
+    }
+}

@@ -1,0 +1,107 @@
+//! A plan in words, for whoever reads a failing history.
+//!
+//! Owns the wording. It does not know how a plan is made or carried out.
+
+use std::fmt;
+
+use super::{Fault, Mishap, OldPods, Plan, Planned};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seed,
+            size,
+            version,
+            through,
+            claims,
+            local,
+            tls,
+            old,
+            faults,
+            mishaps,
+        } = self;
+        let disks = match (claims, local) {
+            (false, _) => "data in the pods",
+            (true, false) => "volumes that any node reaches",
+            (true, true) => "volumes that belong to a node",
+        };
+        let traffic = if *tls { ", with TLS" } else { "" };
+        let born = match old {
+            None => "",
+            Some(OldPods::Kept) => ", left by the archived operator",
+            Some(OldPods::Renewed) => ", left by the archived operator, its pods to be made anew",
+        };
+        writeln!(
+            f,
+            "seed {seed}: a cluster of {size} with {disks}{traffic}{born}"
+        )?;
+        if let Some(version) = version {
+            let way = if *through {
+                "through all minor versions"
+            } else {
+                "one minor version at a time"
+            };
+            writeln!(f, "  of etcd {version}, {way}")?;
+        }
+        let mut faults = faults.clone();
+        faults.sort_by_key(|planned| planned.at);
+        for Planned { at, lasts, fault } in faults {
+            match lasts {
+                0 => writeln!(f, "  at {at} ms {fault}")?,
+                lasts => writeln!(f, "  at {at} ms, for {lasts} ms, {fault}")?,
+            }
+        }
+        for (number, mishap) in mishaps {
+            writeln!(f, "  with action {number} {mishap}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wipe(which) => write!(f, "the disk of member {which} is emptied"),
+            Self::Kill(which) => write!(f, "the process of member {which} is killed"),
+            Self::Freeze(which) => write!(f, "the process of member {which} is frozen"),
+            Self::DeletePod(which) => write!(f, "somebody deletes the pod of member {which}"),
+            Self::DeleteClaim(which) => write!(
+                f,
+                "somebody deletes the pod and the claim of member {which}"
+            ),
+            Self::CutNode(which) => write!(f, "node {which} is cut off"),
+            Self::StopNode(which) => write!(f, "node {which} is down"),
+            Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),
+            Self::NoImages => write!(f, "images cannot be pulled"),
+            Self::SlowSync => write!(f, "members catch up slowly"),
+            Self::StaleCache => write!(f, "the operator's caches stand still"),
+            Self::NoApi => write!(f, "the API server does not answer"),
+            Self::Restart => write!(f, "the operator is started again"),
+            Self::Echo => write!(f, "the operator decides on an old snapshot"),
+            Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
+            Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
+            Self::Label(label) => write!(f, "somebody labels the pods {label}"),
+            Self::Claims => write!(f, "somebody asks for claims"),
+            Self::Pause => write!(f, "somebody pauses the cluster"),
+            Self::FillWithHistory => write!(f, "clients fill the quota with history"),
+            Self::FillWithKeys => write!(f, "clients fill the quota with keys"),
+            Self::Consent => write!(f, "somebody consents as the condition says"),
+            Self::RashConsent(which) => {
+                write!(f, "somebody consents to member {which} without reading")
+            }
+            Self::Withdraw => write!(f, "somebody removes the consent"),
+        }
+    }
+}
+
+impl fmt::Display for Mishap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AnswerLost => write!(f, "the answer is lost"),
+            Self::NeverArrives => write!(f, "the request never arrives"),
+            Self::Late(late) => write!(f, "the request arrives {late} ms late"),
+            Self::EndsBefore => write!(f, "the operator ends before the effect"),
+            Self::EndsAfter => write!(f, "the operator ends after the effect"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a simulated cluster is to come to, and when it never can.
+//!
+//! Looks at one truth and judges nobody. Shares no code with the reconciler or the envelope, and counts votes anew.
+
+use simulator::{MemberTruth, Release, Truth};
+
+/// Whether the world is as the spec asks, down to the objects that nobody needs.
+#[must_use]
+pub(crate) fn is_goal(truth: &Truth) -> bool {
+    if truth.paused {
+        return true;
+    }
+    let Ok(size) = usize::try_from(truth.size) else {
+        return false;
+    };
+    if size == 0 && is_stopped(truth) {
+        return true;
+    }
+    // Members that have their data in their pods are not stopped, and stay as many as they are.
+    let is_in_pod = |member: &MemberTruth| !truth.claims.contains(&member.name);
+    let size = if size == 0 && truth.members.iter().any(is_in_pod) {
+        truth.members.len()
+    } else {
+        size
+    };
+    let mut names: Vec<&str> = truth
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    names.sort_unstable();
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
+    let has_claims = if !truth.wants_claims {
+        truth.claims.is_empty()
+    } else {
+        truth.claims == names || (truth.size == 0 && are_theirs)
+    };
+    let has_policy = truth
+        .members
+        .iter()
+        .all(|member| member.label == truth.label || (truth.size == 0 && is_in_pod(member)));
+    truth.cluster.is_some()
+        && truth.confirmed
+        && !truth.alarmed
+        && truth.members.len() == size
+        && truth
+            .members
+            .iter()
+            .all(|member| member.healthy && !member.learner)
+        && (!is_reachable(truth) || runs_what_is_asked(truth))
+        && truth.pods == names
+        && has_claims
+        && has_policy
+        && truth.services == ["sim", "sim-client"]
+        && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+fn runs_what_is_asked(truth: &Truth) -> bool {
+    let runs = |member: &MemberTruth| truth.asked.is_some() && member.release == truth.asked;
+    truth.members.iter().all(runs)
+}
+
+/// Whether etcd's rules lead from what the members run to the asked release, and the spec allows so long a way.
+fn is_reachable(truth: &Truth) -> bool {
+    let lowest = truth
+        .members
+        .iter()
+        .filter_map(|member| member.release)
+        .min();
+    let taken_on = truth.minor.or_else(|| lowest.map(|lowest| lowest.minor));
+    let (Some(asked), Some(minor)) = (truth.asked, taken_on) else {
+        return true;
+    };
+    if asked.minor < minor {
+        return false;
+    }
+    let Some(lowest) = lowest else {
+        return truth.through || asked.minor == minor;
+    };
+    let leaves = |lowest: Release| match lowest.minor {
+        5 => lowest.patch >= 26,
+        6 => lowest.patch >= 11,
+        _ => true,
+    };
+    match asked.minor.saturating_sub(lowest.minor) {
+        0 => true,
+        1 => truth.through || leaves(lowest),
+        _ => truth.through,
+    }
+}
+
+/// Whether nothing runs, and nothing is missing but the pods.
+fn is_stopped(truth: &Truth) -> bool {
+    if truth.cluster.is_none() {
+        return truth.pods.is_empty() && truth.claims.is_empty() && truth.services.is_empty();
+    }
+    let mut names: Vec<&str> = truth
+        .members
+        .iter()
+        .map(|member| member.name.as_str())
+        .collect();
+    names.sort_unstable();
+    // A claim that somebody deletes meanwhile is missed when the members start again.
+    let kept = truth.claims.len() >= majority(names.len());
+    let are_theirs = truth
+        .claims
+        .iter()
+        .all(|claim| names.contains(&claim.as_str()));
+    truth.pods.is_empty()
+        && kept
+        && are_theirs
+        && truth.members.iter().all(|member| !member.learner)
+        && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
+}
+
+/// Whether so many voters lost their data that no quorum can ever come back.
+#[must_use]
+pub(crate) fn is_hopeless(truth: &Truth) -> bool {
+    let voters: Vec<&MemberTruth> = truth
+        .members
+        .iter()
+        .filter(|member| !member.learner)
+        .collect();
+    let intact = voters.iter().filter(|member| member.intact).count();
+    truth.cluster.is_some() && !voters.is_empty() && intact < majority(voters.len())
+}
+
+pub(crate) const fn majority(voters: usize) -> usize {
+    voters / 2 + 1
+}

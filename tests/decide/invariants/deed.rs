@@ -1,0 +1,164 @@
+//! What one deed may do to the members that were there before it.
+//!
+//! Judges a deed by the truth before it alone. It does not know the history around it.
+
+use simulator::{Deed, MemberTruth, Truth};
+
+use super::{Violation, violation};
+use crate::goal::majority;
+
+pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+    if before.paused {
+        return violation("paused means no effect", at, format!("{deed:?}"));
+    }
+    let listed = |name: &str| before.members.iter().find(|member| member.name == name);
+    match deed {
+        Deed::StartedAlone(name) => starts_alone(at, name, before),
+        Deed::StartedNew(name) if before.cluster.is_some() => violation(
+            "the state `new` is never used after birth",
+            at,
+            name.clone(),
+        ),
+        Deed::Added(name) => {
+            let under_way = before
+                .members
+                .iter()
+                .find(|member| member.learner || !member.started)?;
+            let words = format!("{name} was added while {} is under way", under_way.name);
+            violation("one membership change at a time", at, words)
+        }
+        Deed::Promoted(id) => keeps_quorum(
+            at,
+            deed,
+            &after(before, |member| {
+                if member.id == *id {
+                    member.learner = false;
+                }
+                true
+            }),
+        ),
+        Deed::Removed(id) if before.leader == Some(*id) => {
+            violation("the leader is moved before it leaves", at, format!("{id}"))
+        }
+        Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
+        Deed::Restarted(name) => {
+            one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
+        }
+        Deed::DeletedPod(name) => {
+            // Who asks for size 0 gets it, as long as the data stays.
+            if before.size == 0 && before.claims.contains(name) {
+                return None;
+            }
+            if before.consent.is_some() && !before.confirmed {
+                return None;
+            }
+            let is_alone = before.members.iter().filter(|one| !one.learner).count() == 1;
+            if before.recovering.as_ref() == Some(name) && is_alone {
+                return None;
+            }
+            // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
+            listed(name).filter(|member| member.healthy && !member.learner)?;
+            if before.claims.contains(name) {
+                return leaves_enough(at, deed, name, before);
+            }
+            keeps_quorum(
+                at,
+                deed,
+                &after(before, |member| {
+                    member.healthy &= member.name != *name;
+                    true
+                }),
+            )
+        }
+        Deed::DeletedClaim(name) if listed(name).is_some() => {
+            violation("no disk of a listed member is deleted", at, name.clone())
+        }
+        Deed::Compacted(_) | Deed::Defragmented(_) if !before.alarmed => violation(
+            "history is given up and members are stopped only for lack of space",
+            at,
+            format!("{deed:?}"),
+        ),
+        // One or two members have no quorum without one of them.
+        Deed::Defragmented(id) if before.members.len() > 2 => keeps_quorum(
+            at,
+            deed,
+            &after(before, |member| {
+                member.healthy &= member.id != *id;
+                true
+            }),
+        ),
+        Deed::Disarmed(_) => {
+            let full = before.members.iter().find(|member| member.full)?;
+            let words = format!("{deed:?} while {} is full", full.name);
+            violation("the alarm stays while a member is full", at, words)
+        }
+        Deed::StartedNew(_)
+        | Deed::Moved(_)
+        | Deed::DeletedClaim(_)
+        | Deed::Compacted(_)
+        | Deed::Defragmented(_)
+        | Deed::Wrote(_) => None,
+    }
+}
+
+/// A voter that is down for a while, on its disk, leaves a quorum, or all the others where one or two vote.
+fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Violation> {
+    let mut voters = before.members.iter().filter(|member| !member.learner);
+    let count = voters.clone().count();
+    voters.find(|member| member.name == name && member.healthy)?;
+    let left = before
+        .members
+        .iter()
+        .filter(|member| !member.learner && member.healthy && member.name != name)
+        .count();
+    let needed = majority(count).min(count - 1);
+    (left < needed).then_some(())?;
+    violation(
+        "no deed leaves fewer healthy voters than a quorum",
+        at,
+        format!("{deed:?} left {left} healthy voters where {needed} are needed"),
+    )
+}
+
+fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
+    let other = before
+        .members
+        .iter()
+        .find(|member| member.swaps && member.name != name)?;
+    let words = format!("{name} was restarted while {} is about to be", other.name);
+    violation("members are restarted one at a time", at, words)
+}
+
+/// Only a person can give up what the others have, and while the others run they could still vote.
+fn starts_alone(at: i64, name: &str, before: &Truth) -> Option<Violation> {
+    let promise = "nobody goes on alone without a consent";
+    if before.consent.as_deref() != Some(name) {
+        return violation(promise, at, format!("{name}, {before:?}"));
+    }
+    if before.confirmed || !before.pods.is_empty() {
+        return violation(promise, at, format!("{name} beside others, {before:?}"));
+    }
+    None
+}
+
+/// The members after a deed; `change` says whether one stays.
+fn after(before: &Truth, mut change: impl FnMut(&mut MemberTruth) -> bool) -> Vec<MemberTruth> {
+    let mut members = before.members.clone();
+    members.retain_mut(&mut change);
+    members
+}
+
+fn keeps_quorum(at: i64, deed: &Deed, members: &[MemberTruth]) -> Option<Violation> {
+    let voters = members.iter().filter(|member| !member.learner);
+    let healthy = voters.clone().filter(|member| member.healthy).count();
+    let needed = majority(voters.count());
+    if healthy >= needed {
+        return None;
+    }
+    let words = format!("{deed:?} left {healthy} healthy voters where {needed} are needed");
+    violation(
+        "no deed leaves fewer healthy voters than a quorum",
+        at,
+        words,
+    )
+}

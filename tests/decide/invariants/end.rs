@@ -1,0 +1,98 @@
+//! How a history may end: at its goal and at rest, or without a quorum, saying so and destroying nothing.
+//!
+//! Judges where a history came to. What it did on the way is for [`super::deed`], except after the quorum was lost.
+
+use contract::Reason;
+use simulator::{Deed, End, Fact, History};
+
+use super::{Violation, violation};
+use crate::goal::{is_goal, is_hopeless};
+
+pub(super) fn judge_end(history: &History) -> Option<Violation> {
+    let End {
+        at,
+        calm,
+        truth,
+        rested,
+        reasons,
+        passes,
+        last_words,
+    } = &history.end;
+    // Nobody can know what became of disks that nobody uses.
+    if is_hopeless(truth) && truth.size == 0 && truth.pods.is_empty() {
+        return None;
+    }
+    if is_hopeless(truth) {
+        let said = reasons.iter().any(|reason| {
+            matches!(
+                reason,
+                Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
+            )
+        });
+        return if said {
+            busy_while_hopeless(history)
+        } else {
+            violation(
+                "a cluster that lost its quorum says so",
+                *at,
+                format!("{reasons:?}: {last_words:?}, {truth:?}"),
+            )
+        };
+    }
+    if *rested {
+        return None;
+    }
+    let promise = if is_goal(truth) {
+        "a cluster at its goal rests"
+    } else {
+        "every cluster that can reach its goal does"
+    };
+    let since = at - calm;
+    let words =
+        format!("{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}");
+    violation(promise, *at, words)
+}
+
+/// Nothing is destroyed once the quorum is lost for good.
+fn busy_while_hopeless(history: &History) -> Option<Violation> {
+    history.facts.iter().find_map(|fact| match fact {
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost: _,
+            late: false,
+        } if is_hopeless(before) && !before.confirmed => match deed {
+            // A pod that is down anyway, on a claim that stays.
+            Deed::DeletedPod(name)
+                if before.claims.contains(name)
+                    && before
+                        .members
+                        .iter()
+                        .all(|member| member.name != *name || !member.healthy) =>
+            {
+                None
+            }
+            Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
+            Deed::DeletedPod(_) if before.consent.is_some() => None,
+            Deed::Removed(_)
+            | Deed::Promoted(_)
+            | Deed::Added(_)
+            | Deed::DeletedClaim(_)
+            | Deed::DeletedPod(_) => violation(
+                "without a quorum nothing is destroyed",
+                *at,
+                format!("{deed:?}, {before:?}"),
+            ),
+            Deed::StartedNew(_)
+            | Deed::StartedAlone(_)
+            | Deed::Restarted(_)
+            | Deed::Moved(_)
+            | Deed::Compacted(_)
+            | Deed::Defragmented(_)
+            | Deed::Disarmed(_)
+            | Deed::Wrote(_) => None,
+        },
+        Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
+    })
+}
