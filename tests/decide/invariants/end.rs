@@ -26,7 +26,10 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         let said = reasons.iter().any(|reason| {
             matches!(
                 reason,
-                Reason::QuorumLost | Reason::DataLost | Reason::RecoveringQuorum
+                Reason::QuorumLost
+                    | Reason::DataLost
+                    | Reason::RecoveringQuorum
+                    | Reason::AwaitingAdoption
             )
         });
         return if said {
