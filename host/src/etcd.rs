@@ -1,25 +1,26 @@
-//! Calls to one etcd member, and the connections of one cluster's members.
+//! Calls to one etcd member.
 //!
 //! Knows addresses and timeouts. It joins nothing, judges nothing and retries nothing.
 
+mod connections;
+mod error;
 mod identity;
 mod member_list;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use contract::{
-    Alarm, AlarmKind, ClusterId, EndpointStatus, HashKv, MemberId, Membership, Millis, Pod, names,
+    Alarm, AlarmKind, ClusterId, EndpointStatus, HashKv, MemberId, Membership, Millis, names,
 };
 use etcd_client::{
     AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, GetOptions, MemberAddOptions,
 };
 use tonic::transport::{Channel, Endpoint};
 
+pub use connections::Connections;
+pub use error::Error;
 pub use identity::Identity;
-
-use crate::error::Chain;
 
 /// How long a connection may take to come about.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -40,92 +41,6 @@ const HASH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// etcd's answer to a compaction that another one has overtaken.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
-/// etcd's own check of a membership change, made before anything happens, though with the code of a lost connection.
-const UNHEALTHY: &str = "etcdserver: unhealthy cluster";
-
-/// Why an etcd member gave no answer, or what it answered instead.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The pod's address is no IP address.
-    #[error("{address:?} is not an IP address")]
-    Address {
-        /// What stands in the pod's status.
-        address: String,
-    },
-    /// The member speaks TLS and the operator has nothing to show, and why.
-    #[error("it speaks TLS with clients, and the operator has no certificate to show: {why}")]
-    NoIdentity {
-        /// What is missing.
-        why: String,
-    },
-    /// The operator's certificate, its key or its authorities cannot be used.
-    #[error("the operator's certificate cannot be used")]
-    Identity(#[source] Box<tonic::transport::Error>),
-    /// No answer in time. A change may have been made nevertheless.
-    #[error("no answer within {within:?}")]
-    Silent {
-        /// The limit.
-        within: Duration,
-    },
-    /// The member answered with an error, or the connection failed.
-    #[error("{}", words(.0))]
-    Call(Box<tonic::Status>),
-    /// The client library refused to make the call.
-    #[error("the call could not be made")]
-    Client(#[source] Box<etcd_client::Error>),
-    /// The answer lacks what every etcd sends.
-    #[error("the answer has no header")]
-    Headless,
-}
-
-impl Error {
-    /// Whether etcd received the call and refused it: then nothing happened.
-    #[must_use]
-    pub fn is_answer(&self) -> bool {
-        match self {
-            Self::Call(status) if status.message().starts_with(UNHEALTHY) => true,
-            Self::Call(status) => match status.code() {
-                tonic::Code::FailedPrecondition
-                | tonic::Code::InvalidArgument
-                | tonic::Code::NotFound
-                | tonic::Code::AlreadyExists
-                | tonic::Code::PermissionDenied
-                | tonic::Code::Unauthenticated
-                | tonic::Code::Unimplemented
-                | tonic::Code::OutOfRange => true,
-                tonic::Code::Ok
-                | tonic::Code::Cancelled
-                | tonic::Code::Unknown
-                | tonic::Code::DeadlineExceeded
-                | tonic::Code::ResourceExhausted
-                | tonic::Code::Aborted
-                | tonic::Code::Internal
-                | tonic::Code::Unavailable
-                | tonic::Code::DataLoss => false,
-            },
-            Self::Address { .. } | Self::NoIdentity { .. } | Self::Identity(_) => true,
-            Self::Silent { .. } | Self::Client(_) | Self::Headless => false,
-        }
-    }
-}
-
-/// etcd's or the transport's own words, without the wrapping of the library.
-fn words(status: &tonic::Status) -> String {
-    match std::error::Error::source(status) {
-        Some(source) => Chain(source).to_string(),
-        None => status.message().to_owned(),
-    }
-}
-
-impl From<etcd_client::Error> for Error {
-    fn from(error: etcd_client::Error) -> Self {
-        if let etcd_client::Error::GRpcStatus(status) = error {
-            return Self::Call(Box::new(status));
-        }
-        Self::Client(Box::new(error))
-    }
-}
-
 /// One member at its pod's address. Cheap to clone; clones share the connection.
 #[derive(Clone)]
 pub struct Connection {
@@ -374,84 +289,10 @@ async fn within<T>(
     }
 }
 
-/// The connections to one cluster's members, one per pod. A pod that is made again is another pod.
-#[derive(Default)]
-pub struct Connections {
-    by_pod_uid: BTreeMap<String, (String, Connection)>,
-    identity: Option<Result<Identity, String>>,
-}
-
-impl Connections {
-    /// Takes another identity for members that speak TLS. Connections under the old one are forgotten.
-    pub fn identify(&mut self, identity: Option<Result<Identity, String>>) {
-        let is_same = match (&self.identity, &identity) {
-            (Some(Ok(old)), Some(Ok(new))) => old.is(new),
-            (None, None) => true,
-            (Some(_) | None, Some(_) | None) => false,
-        };
-        if !is_same {
-            self.by_pod_uid.clear();
-        }
-        self.identity = identity;
-    }
-
-    /// Forgets the connections of pods that are gone.
-    pub fn retain(&mut self, pods: &[Pod]) {
-        let present: BTreeSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
-        self.by_pod_uid
-            .retain(|uid, _| present.contains(uid.as_str()));
-    }
-
-    /// Forgets the connection to one pod. After a time-out it may be one that TCP keeps trying long after the member is back;
-    /// the next call dials anew.
-    pub fn forget(&mut self, pod_uid: &str) {
-        self.by_pod_uid.remove(pod_uid);
-    }
-
-    /// The connection to a pod at its address, with TLS if its etcd serves clients with it.
-    ///
-    /// # Errors
-    /// The address is not one, or there is no identity for TLS.
-    pub async fn to(&mut self, pod: &Pod, address: &str) -> Result<Connection, Error> {
-        if let Some((known, connection)) = self.by_pod_uid.get(&pod.uid)
-            && known == address
-        {
-            return Ok(connection.clone());
-        }
-        let no_identity = |why: &str| Error::NoIdentity {
-            why: why.to_owned(),
-        };
-        let identity = match (&pod.server_secret, &self.identity) {
-            (None, _) => None,
-            (Some(_), Some(Ok(identity))) => Some(identity),
-            (Some(_), Some(Err(why))) => return Err(no_identity(why)),
-            (Some(_), None) => return Err(no_identity("no Secret is named for it")),
-        };
-        let connection = Connection::open(&pod.name, address, identity).await?;
-        self.by_pod_uid
-            .insert(pod.uid.clone(), (address.to_owned(), connection.clone()));
-        Ok(connection)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn etcds_own_refusals_are_answers_and_a_broken_connection_is_not() {
-        let call = |status| Error::Call(Box::new(status));
-        assert!(call(tonic::Status::unavailable("etcdserver: unhealthy cluster")).is_answer());
-        let lags = "etcdserver: can only promote a learner member which is in sync with leader";
-        assert!(call(tonic::Status::failed_precondition(lags)).is_answer());
-        assert!(!call(tonic::Status::unavailable("etcdserver: request timed out")).is_answer());
-        assert!(
-            !Error::Silent {
-                within: QUESTION_TIMEOUT
-            }
-            .is_answer()
-        );
-    }
+    use crate::error::Chain;
 
     #[tokio::test]
     async fn a_member_that_does_not_listen_says_so_in_few_words() {

@@ -59,33 +59,33 @@ impl OldNames {
             known: Arc::default(),
         };
         for (name, help, gauge) in [
-            ("clusters", "Clusters looked after", &old.clusters),
             (
-                "clusters_created",
+                "etcd_operator_controller_clusters",
+                "Clusters looked after",
+                &old.clusters,
+            ),
+            (
+                "etcd_operator_controller_clusters_created",
                 "Clusters seen for the first time since the start",
                 &old.created,
             ),
             (
-                "clusters_deleted",
+                "etcd_operator_controller_clusters_deleted",
                 "Clusters deleted since the start",
                 &old.deleted,
             ),
             (
-                "clusters_modified",
+                "etcd_operator_controller_clusters_modified",
                 "Changes of specs since the start",
                 &old.modified,
             ),
             (
-                "clusters_failed",
+                "etcd_operator_controller_clusters_failed",
                 "Clusters whose phase became Failed since the start",
                 &old.failed,
             ),
         ] {
-            registry.register(
-                format!("etcd_operator_controller_{name}"),
-                help,
-                gauge.clone(),
-            );
+            registry.register(name, help, gauge.clone());
         }
         registry.register(
             "etcd_operator_cluster_reconcile_duration",

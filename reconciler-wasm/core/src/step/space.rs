@@ -13,15 +13,17 @@
 //! What is about to be done is written to the status first, so a member is defragmented at most once an attempt, whatever
 //! becomes of the answer.
 
-use contract::{
-    AlarmKind, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis,
-    OutcomeKind, Reason, SpaceCure,
-};
+mod remedy;
+mod sized;
+
+use contract::{AlarmKind, FindingKind, Membership, Millis, OutcomeKind, Reason, SpaceCure};
+
+use remedy::{compact, defragment, disarm};
+use sized::{Sized, sized};
 
 use super::{LATER, SOON, Step};
 use crate::assess::{Living, Member, Situation};
 use crate::clock;
-use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
@@ -35,34 +37,6 @@ const FOLLOWED: Millis = Millis::seconds(30);
 const EARLY_RETRY: Millis = Millis::seconds(30);
 /// How soon to try again when nothing changed.
 const RETRY: Millis = Millis::seconds(600);
-
-/// A voter that answers, with what counts here.
-struct Sized<'a> {
-    name: &'a str,
-    id: MemberId,
-    status: &'a EndpointStatus,
-    quota: i64,
-}
-
-impl Sized<'_> {
-    /// The size from which on the file is too large: 90 % of the quota.
-    const fn limit(&self) -> i64 {
-        self.quota - self.quota / 10
-    }
-
-    const fn is_full(&self) -> bool {
-        self.status.db_size >= self.limit()
-    }
-
-    /// Whether defragmenting would surely make room. It may also where this says no: pages can be half full.
-    const fn has_slack(&self) -> bool {
-        self.status.db_size_in_use > 0 && self.status.db_size_in_use < self.limit()
-    }
-
-    fn percent(&self) -> i64 {
-        self.status.db_size.saturating_mul(100) / self.quota.max(1)
-    }
-}
 
 /// Works on the alarm, if it stands. Says whether it does something, so that this pass may touch members no further. While
 /// it only waits, a member that lost its disk is replaced: that needs no space.
@@ -173,26 +147,6 @@ fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
     None
 }
 
-fn sized<'a>(cluster: &Cluster, living: &'a Living<'_>) -> Vec<Sized<'a>> {
-    living
-        .voters()
-        .filter_map(|member| {
-            let status = member.status()?;
-            let told = status.quota.filter(|quota| *quota != 0);
-            let quota = match told.unwrap_or_else(|| cluster.quota()) {
-                unlimited if unlimited < 0 => i64::MAX,
-                quota => quota,
-            };
-            Some(Sized {
-                name: member.name,
-                id: member.id?,
-                status,
-                quota,
-            })
-        })
-        .collect()
-}
-
 /// Takes the next step of an attempt, or begins another one.
 fn attempt(
     situation: &Situation<'_>,
@@ -279,106 +233,6 @@ fn wait_for_the_silent(living: &Living<'_>, step: &mut Step) {
         ),
     );
     step.look_again(LATER, Reason::NoSpace);
-}
-
-fn compact(
-    situation: &Situation<'_>,
-    membership: &Membership,
-    living: &Living<'_>,
-    revision: i64,
-    step: &mut Step,
-) {
-    let resource = &situation.snapshot.resource;
-    let mut action = pre::action(resource, Effect::Compact { revision }).on_members(membership);
-    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-    step.actions.push(action);
-    step.find(FindingKind::Doing, Reason::NoSpace, "etcd has no space left and serves only reads and deletes. Old revisions are given up to make room; no key is deleted.".to_owned());
-    step.look_again(SOON, Reason::NoSpace);
-}
-
-fn defragment(
-    situation: &Situation<'_>,
-    membership: &Membership,
-    living: &Living<'_>,
-    member: &Sized<'_>,
-    record: &mut SpaceCure,
-    step: &mut Step,
-) -> bool {
-    let voters = living.voters().count();
-    let others = living
-        .voters()
-        .filter(|other| other.is_healthy() && other.id != Some(member.id));
-    let left = others.count();
-    // One or two members have no quorum without one of them, and would never be cured.
-    let needed = quorum(voters).min(voters - 1);
-    let down: Vec<&str> = living
-        .voters()
-        .filter(|other| !other.is_healthy())
-        .map(|other: &Member<'_>| other.name)
-        .collect();
-    let before = record
-        .defragmented
-        .iter()
-        .any(|name| down.contains(&name.as_str()));
-    if left < needed || before {
-        step.find(
-            FindingKind::Waiting,
-            Reason::NoSpace,
-            format!(
-                "etcd has no space left and serves only reads and deletes. A member answers nobody while its file is \
-                 defragmented, so that waits for {}.",
-                down.join(", ")
-            ),
-        );
-        step.look_again(LATER, Reason::NoSpace);
-        return false;
-    }
-    let resource = &situation.snapshot.resource;
-    let effect = Effect::Defragment { member: member.id };
-    let mut action = pre::action(resource, effect).on_members(membership);
-    action.pre.touches = Some(member.id);
-    action.pre.healthy_voters = u32::try_from(needed).ok();
-    step.actions.push(action);
-    record.defragmented.push(member.name.to_owned());
-    step.find_of(
-        FindingKind::Doing,
-        Reason::NoSpace,
-        member.name,
-        format!("etcd has no space left and serves only reads and deletes. {} is defragmented to make room.", member.name),
-    );
-    step.look_again(SOON, Reason::NoSpace);
-    true
-}
-
-fn disarm(
-    situation: &Situation<'_>,
-    membership: &Membership,
-    living: &Living<'_>,
-    step: &mut Step,
-) {
-    let resource = &situation.snapshot.resource;
-    let alarms = situation.snapshot.etcd.alarms.seen().into_iter().flatten();
-    for alarm in alarms.filter(|alarm| alarm.kind == AlarmKind::Nospace) {
-        let effect = Effect::Disarm {
-            kind: alarm.kind,
-            member: alarm.member,
-        };
-        let mut action = pre::action(resource, effect).on_members(membership);
-        action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-        step.actions.push(action);
-    }
-    step.actions.push(pre::event_of(
-        resource,
-        EventType::Normal,
-        Reason::NoSpace,
-        "There is room again; etcd takes writes again".to_owned(),
-    ));
-    step.find(
-        FindingKind::Doing,
-        Reason::NoSpace,
-        "Every member has room again; the alarm is ended, and etcd takes writes again.".to_owned(),
-    );
-    step.look_again(SOON, Reason::NoSpace);
 }
 
 /// Whether keys were changed since history was given up. Only deletes are served, so somebody makes room.

@@ -1,0 +1,173 @@
+//! The container that runs etcd: its command line, environment and probes.
+//!
+//! Probes are plain HTTP on the metrics port. Liveness asks `/livez`, which needs no quorum; readiness asks `/readyz`,
+//! which does, and which a learner never passes (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>). Does
+//! not know where the pod may run, nor what its data volume is.
+
+use contract::{TlsRole, names};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
+    ObjectFieldSelector, Probe, SecurityContext, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use semver::Version;
+
+use super::Start;
+use crate::build::tls;
+use crate::validate::Cluster;
+
+/// Where the data volume is mounted; the data is in its subdirectory `data`, as it always was.
+const MOUNT: &str = "/var/etcd";
+
+pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
+    let data = VolumeMount {
+        name: names::DATA_VOLUME.to_owned(),
+        mount_path: MOUNT.to_owned(),
+        ..VolumeMount::default()
+    };
+    Container {
+        name: names::ETCD_CONTAINER.to_owned(),
+        image: Some(image.to_owned()),
+        command: Some(vec!["/usr/local/bin/etcd".to_owned()]),
+        args: Some(args(cluster, member, start)),
+        env: Some(environment(cluster, start)),
+        ports: Some(vec![
+            port("server", names::PEER_PORT),
+            port("client", names::CLIENT_PORT),
+            port("metrics", names::METRICS_PORT),
+        ]),
+        // What older versions have instead of /livez needs a quorum: it would kill members that only lack one.
+        liveness_probe: has_livez(image).then(|| Probe {
+            failure_threshold: Some(6),
+            initial_delay_seconds: Some(60),
+            ..probe("/livez", 10, 5)
+        }),
+        readiness_probe: Some(Probe {
+            failure_threshold: Some(3),
+            ..probe(
+                if has_livez(image) {
+                    "/readyz"
+                } else {
+                    "/health"
+                },
+                1,
+                3,
+            )
+        }),
+        resources: cluster.pod.resources.clone(),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            capabilities: Some(Capabilities {
+                add: None,
+                drop: Some(vec!["ALL".to_owned()]),
+            }),
+            read_only_root_filesystem: Some(true),
+            ..SecurityContext::default()
+        }),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
+        ..Container::default()
+    }
+}
+
+fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
+    let peer_urls = start
+        .listed
+        .clone()
+        .unwrap_or_else(|| cluster.peer_url(member));
+    let mut args = vec![
+        format!("--name={member}"),
+        format!("--data-dir={MOUNT}/data"),
+        format!("--initial-advertise-peer-urls={peer_urls}"),
+        format!(
+            "--listen-peer-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Peer),
+            names::PEER_PORT
+        ),
+        format!(
+            "--listen-client-urls={}://0.0.0.0:{}",
+            cluster.tls.scheme(TlsRole::Server),
+            names::CLIENT_PORT
+        ),
+        format!("--advertise-client-urls={}", cluster.client_url(member)),
+        format!(
+            "--listen-metrics-urls=http://0.0.0.0:{}",
+            names::METRICS_PORT
+        ),
+    ];
+    args.extend(tls::flags(&cluster.tls));
+    if let Some(token) = &start.token {
+        args.push(format!("--initial-cluster-token={token}"));
+    }
+    args
+}
+
+/// The user's settings, and what the container reads from its pod's annotations at each start.
+fn environment(cluster: &Cluster, start: &Start) -> Vec<EnvVar> {
+    let from_annotation = |name: &str, annotation: &str| EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                api_version: Some("v1".to_owned()),
+                field_path: format!("metadata.annotations['{annotation}']"),
+            }),
+            ..EnvVarSource::default()
+        }),
+    };
+    let mut environment = cluster.pod.etcd_env.clone().unwrap_or_default();
+    environment.push(from_annotation(
+        "ETCD_INITIAL_CLUSTER",
+        names::INITIAL_CLUSTER_ANNOTATION,
+    ));
+    environment.push(from_annotation(
+        "ETCD_INITIAL_CLUSTER_STATE",
+        names::INITIAL_STATE_ANNOTATION,
+    ));
+    if start.alone {
+        // etcd takes an empty value for none, so that the annotation can be taken back while it runs.
+        environment.push(from_annotation(
+            "ETCD_FORCE_NEW_CLUSTER",
+            names::FORCE_NEW_CLUSTER_ANNOTATION,
+        ));
+    }
+    environment
+}
+
+pub(super) fn version_of(image: &str) -> String {
+    image
+        .rsplit_once(":v")
+        .map_or_else(String::new, |(_, version)| version.to_owned())
+}
+
+/// Whether the version has `/livez` and `/readyz` (<https://github.com/etcd-io/website/pull/760>).
+fn has_livez(image: &str) -> bool {
+    Version::parse(&version_of(image)).map_or(true, |version| match version.minor {
+        4 => version.patch >= 29,
+        5 => version.patch >= 12,
+        _ => true,
+    })
+}
+
+fn probe(path: &str, period: i32, timeout: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::Int(names::METRICS_PORT),
+            scheme: Some("HTTP".to_owned()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(period),
+        timeout_seconds: Some(timeout),
+        ..Probe::default()
+    }
+}
+
+fn port(name: &str, number: i32) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: number,
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}
