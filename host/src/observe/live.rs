@@ -209,7 +209,9 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
         },
         owner_in_words: project::owner_in_words(metadata),
         labelled: metadata.labels.as_ref().is_some_and(|labels| {
-            labels.get(names::APP_LABEL).is_some_and(|app| app == names::APP)
+            labels
+                .get(names::APP_LABEL)
+                .is_some_and(|app| app == names::APP)
                 && labels.contains_key(names::CLUSTER_LABEL)
         }),
     }

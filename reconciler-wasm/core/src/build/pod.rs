@@ -8,7 +8,7 @@ mod start;
 
 use std::collections::BTreeMap;
 
-use contract::{Resource, names};
+use contract::{PodPolicy, Resource, names};
 use k8s_openapi::api::core::v1::{
     Affinity, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
     PodAntiAffinity, PodSecurityContext, PodSpec, SeccompProfile, Volume, WeightedPodAffinityTerm,
@@ -141,7 +141,7 @@ fn build(
             hostname: Some(member.to_owned()),
             node_selector: policy.node_selector.clone(),
             restart_policy: Some("Always".to_owned()),
-            security_context: Some(policy.security_context.clone().unwrap_or_else(restricted)),
+            security_context: Some(security(policy)),
             subdomain: Some(names::peer_service(&cluster.name)),
             termination_grace_period_seconds: Some(30),
             tolerations: policy.tolerations.clone(),
@@ -188,6 +188,18 @@ fn affinity(cluster: &Cluster) -> Option<Affinity> {
         pod_anti_affinity: Some(apart),
         ..Affinity::default()
     })
+}
+
+/// As the user says, with the seccomp profile that the `restricted` standard wants where they name none.
+fn security(policy: &PodPolicy) -> PodSecurityContext {
+    let restricted = restricted();
+    let Some(asked) = policy.security_context.clone() else {
+        return restricted;
+    };
+    PodSecurityContext {
+        seccomp_profile: asked.seccomp_profile.or(restricted.seccomp_profile),
+        ..asked
+    }
 }
 
 fn restricted() -> PodSecurityContext {
