@@ -37,7 +37,10 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let ExplainArgs { path, at, output } = args;
     let files = recordings(path)?;
     let Some(seq) = at else {
-        return table::print(&files, *output);
+        if table::print(&files, *output)? == 0 {
+            bail!("{} holds no decision that can be read", path.display());
+        }
+        return Ok(());
     };
     let Some(record) = find(&files, *seq)? else {
         bail!(

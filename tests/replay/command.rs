@@ -108,6 +108,17 @@ fn explain_tells_who_when_what_and_what_became_of_it() {
 }
 
 #[test]
+fn a_recording_without_a_decision_is_no_answer() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("binnacle-000000000001.jsonl");
+    let header = r#"{"formatVersion":1,"schema":1,"host":"0.1.0","engine":"e","created":0,"module":"sha256:0"}"#;
+    std::fs::write(&file, format!("{header}\n")).expect("it is written");
+    for verb in ["explain", "replay"] {
+        check(&[verb, text(&file)], 2, &[]);
+    }
+}
+
+#[test]
 fn inspect_shows_what_a_module_is() {
     let file = text(&sealed().file);
     let digest = host::module::digest(&sealed().bytes);

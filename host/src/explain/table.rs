@@ -21,8 +21,8 @@ struct Row {
     summary: String,
 }
 
-/// Prints the list as it reads.
-pub(super) fn print(files: &[PathBuf], format: Format) -> anyhow::Result<()> {
+/// Prints the list as it reads, and says how long it is.
+pub(super) fn print(files: &[PathBuf], format: Format) -> anyhow::Result<usize> {
     match format {
         Format::Text => print_text(files),
         Format::Json => {
@@ -31,7 +31,8 @@ pub(super) fn print(files: &[PathBuf], format: Format) -> anyhow::Result<()> {
                 rows.push(row(&record)?);
                 Ok(true)
             })?;
-            Ok(output::print_json(&rows)?)
+            output::print_json(&rows)?;
+            Ok(rows.len())
         }
     }
 }
@@ -39,7 +40,8 @@ pub(super) fn print(files: &[PathBuf], format: Format) -> anyhow::Result<()> {
 /// Columns are as wide as the first screenful needs; the list itself may be longer than memory.
 const SCREENFUL: usize = 500;
 
-fn print_text(files: &[PathBuf]) -> anyhow::Result<()> {
+fn print_text(files: &[PathBuf]) -> anyhow::Result<usize> {
+    let mut count = 0;
     let heading = ["SEQ", "TIME", "CLUSTER", "BECAUSE OF", "WHAT WAS DONE"].map(str::to_owned);
     let mut rows = vec![heading];
     each_record(files, |record| {
@@ -50,6 +52,7 @@ fn print_text(files: &[PathBuf]) -> anyhow::Result<()> {
             trigger,
             summary,
         } = row(&record)?;
+        count += 1;
         rows.push([seq.to_string(), time(now), cluster, trigger, summary]);
         if rows.len() > SCREENFUL {
             output::print(output::table(&rows))?;
@@ -57,7 +60,8 @@ fn print_text(files: &[PathBuf]) -> anyhow::Result<()> {
         }
         Ok(true)
     })?;
-    Ok(output::print(output::table(&rows))?)
+    output::print(output::table(&rows))?;
+    Ok(count)
 }
 
 fn row(record: &Record) -> anyhow::Result<Row> {

@@ -36,8 +36,8 @@ pub struct OldFlags {
 pub(super) enum Error {
     /// All namespaces by annotation are not served.
     #[error(
-        "-cluster-wide is not served: the annotation etcd.database.coreos.com/scope chooses nothing here. Name the \
-         namespaces with --watch-namespace (or WATCH_NAMESPACE); an empty value means all of them"
+        "-cluster-wide is not served: which clusters are looked after is not chosen by their annotation \
+         etcd.database.coreos.com/scope, but by namespace. Name the namespaces with --watch-namespace (or WATCH_NAMESPACE); an empty value means all of them"
     )]
     ClusterWide,
     /// Members are not killed on purpose.

@@ -134,23 +134,23 @@ fn make_anew(
         .on_members(membership);
     action.pre.touches = member.id;
     action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters - 1)).ok();
+    let (reason, cause) = if adopt::is_old(pod) {
+        (Reason::RenewingPods, "its renewal was asked for")
+    } else {
+        (Reason::Reshaping, "spec.pod changed")
+    };
     let note = format!(
-        "The pod of {} is made again on its own disk, because spec.pod changed",
+        "The pod of {} is made again on its own disk, because {cause}",
         member.name
     );
     step.actions.push(action);
     step.actions.push(pre::event_of(
         resource,
         EventType::Normal,
-        Reason::Reshaping,
+        reason,
         note.clone(),
     ));
-    step.find_of(
-        FindingKind::Doing,
-        Reason::Reshaping,
-        member.name,
-        format!("{note}."),
-    );
+    step.find_of(FindingKind::Doing, reason, member.name, format!("{note}."));
     step.look_again(SOON, Reason::PodTerminating);
     true
 }
