@@ -125,10 +125,10 @@ pub(crate) async fn namesakes(scenario: &mut Scenario) -> Result<()> {
         "the other's write came here"
     );
 
-    let before = Children::of(&there).await?.versions();
+    let before = Children::of(&there).await?.uids();
     here.delete().await?;
     ensure!(
-        Children::of(&there).await?.versions() == before,
+        Children::of(&there).await?.uids() == before,
         "the other cluster was touched"
     );
     there.is_healthy(1).await?;
@@ -154,7 +154,7 @@ pub(crate) async fn deleted(scenario: &mut Scenario) -> Result<()> {
         .create_healthy("stays", spec::on_volumes(1))
         .await?;
     goner.becomes_available().await?;
-    let before = Children::of(&stays).await?.versions();
+    let before = Children::of(&stays).await?.uids();
     goner.delete().await?;
     let left = scenario
         .kubectl(&[
@@ -165,7 +165,7 @@ pub(crate) async fn deleted(scenario: &mut Scenario) -> Result<()> {
         ])
         .await?;
     ensure!(left.lines().count() == 2, "left is {left}");
-    let after = Children::of(&stays).await?.versions();
+    let after = Children::of(&stays).await?.uids();
     ensure!(
         after == before,
         "the other cluster was touched: {before:?} became {after:?}"
