@@ -139,10 +139,23 @@ async fn operator_base(progress: &Progress) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Programs name their loader below `/lib64`, which is a link in every Debian and from Debian 13 on in none of its packages
+/// but one that holds much else (<https://wiki.debian.org/UsrMerge>).
+fn link_into_usr(root: &Path) -> Result<()> {
+    for name in ["bin", "lib", "lib64"] {
+        let link = root.join(name);
+        if root.join("usr").join(name).is_dir() && !link.exists() {
+            std::os::unix::fs::symlink(format!("usr/{name}"), link)?;
+        }
+    }
+    Ok(())
+}
+
 /// What Debian's packages hold, unpacked once into a folder of this title.
 async fn debian(title: &str, names: &[&str], progress: &Progress) -> Result<PathBuf> {
     let folder = cache_home()?.join("images").join(title);
     if folder.is_dir() {
+        link_into_usr(&folder)?;
         return Ok(folder);
     }
     progress.say(&format!("fetching {} from Debian", names.join(", ")));
@@ -182,6 +195,7 @@ async fn debian(title: &str, names: &[&str], progress: &Progress) -> Result<Path
         .folder(&root)
         .run()
         .await?;
+    link_into_usr(&root)?;
     if let Err(error) = fs::rename(&root, &folder)
         && !folder.is_dir()
     {
