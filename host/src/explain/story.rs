@@ -90,7 +90,11 @@ fn tell_decision(story: &mut String, decision: &Decision, record: &Record, snaps
             finding.reason
         )
     });
-    section(story, "What it made of that", findings.collect());
+    let mut findings: Vec<String> = findings.collect();
+    if findings.is_empty() {
+        findings.push("Nothing is amiss, and nothing is waited for.\n".to_owned());
+    }
+    section(story, "What it made of that", findings);
     let title = match decision.actions.len() {
         0 => "What was decided: nothing has to be done".to_owned(),
         actions => format!(

@@ -4,6 +4,7 @@
 //! rendered elsewhere.
 
 mod adopt;
+mod alarm;
 mod birth;
 mod consent;
 mod corrupt;
@@ -242,6 +243,17 @@ fn say_quorum_lost(
                 "{} answers as cluster {}, but this cluster is {cluster_id}. Nothing is changed. Find out who started \
                  it; restore from a backup if the data of {cluster_id} is gone.",
                 list.from, list.cluster_id
+            ),
+        );
+    } else if living.votes().has_quorum() {
+        let votes = living.votes();
+        step.find(
+            FindingKind::Waiting,
+            Reason::MembersUnknown,
+            format!(
+                "{} of {} voters are healthy, but none confirms the member list: they elect a leader, or are very slow. \
+                 Nothing is changed until one does.",
+                votes.healthy, votes.voters
             ),
         );
     } else {

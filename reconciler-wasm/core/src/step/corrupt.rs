@@ -13,11 +13,11 @@
 
 use std::collections::BTreeMap;
 
-use contract::{AlarmKind, Effect, EventType, FindingKind, HashKv, Membership, Reason};
+use contract::{AlarmKind, EventType, FindingKind, HashKv, Membership, Reason};
 
-use super::{LATER, SOON, Step, leave};
+use super::{LATER, SOON, Step, alarm, leave};
 use crate::assess::{Living, Member, Situation};
-use crate::pre::{self, ActionExt};
+use crate::pre;
 use crate::quorum::quorum;
 
 /// What must be equal before two hashes say anything, and the hash.
@@ -218,16 +218,7 @@ fn disarm(
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    let alarms = situation.snapshot.etcd.alarms.seen().into_iter().flatten();
-    for alarm in alarms.filter(|alarm| alarm.kind == AlarmKind::Corrupt) {
-        let effect = Effect::Disarm {
-            kind: alarm.kind,
-            member: alarm.member,
-        };
-        let mut action = pre::action(resource, effect).on_members(membership);
-        action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-        step.actions.push(action);
-    }
+    alarm::disarm(AlarmKind::Corrupt, situation, membership, living, step);
     let words = "All voters have equal hashes; the alarm for corrupt data is ended";
     step.actions.push(pre::event_of(
         resource,

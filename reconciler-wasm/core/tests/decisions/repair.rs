@@ -2,7 +2,7 @@
 
 use contract::{Observed, Reason};
 
-use crate::fixture::{effects, healthy, id, reports};
+use crate::fixture::{effects, healthy, id, reports, written};
 
 #[test]
 fn a_missing_pod_is_made_again_on_its_own_disk() {
@@ -143,4 +143,22 @@ fn another_cluster_in_our_place_is_left_alone() {
             .iter()
             .any(|effect| effect.contains("Member") || effect.contains("Learner"))
     );
+}
+
+/// Seen live: a killed leader left two healthy members of three, and they were told to have lost their quorum.
+#[test]
+fn an_election_is_no_lost_quorum() {
+    let mut world = healthy(3).without_pod(0);
+    world.snapshot.etcd.membership = Observed::Unknown("context deadline exceeded".to_owned());
+    let decision = world.decide();
+    assert!(reports(&decision, Reason::MembersUnknown));
+    assert!(!reports(&decision, Reason::QuorumLost));
+    let status = written(&decision).unwrap();
+    let available = status
+        .conditions
+        .iter()
+        .find(|condition| condition.kind == "Available")
+        .unwrap();
+    assert_eq!(available.status, contract::ConditionStatus::Unknown);
+    assert!(available.message.contains("none confirms the member list"));
 }

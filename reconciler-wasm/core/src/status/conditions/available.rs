@@ -91,6 +91,14 @@ pub(super) fn available(
             format!("{counted}; {} are needed.", quorum(votes.voters)),
         );
     }
+    if votes.has_quorum() {
+        return claim(
+            AVAILABLE,
+            ConditionStatus::Unknown,
+            Reason::MembersUnknown,
+            format!("{counted}, but none confirms the member list."),
+        );
+    }
     let unknown = living
         .voters()
         .filter(|member| matches!(member.health, Health::Unknown(_)))

@@ -8,7 +8,7 @@ use super::Sized;
 use crate::assess::{Living, Member, Situation};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
-use crate::step::{LATER, SOON, Step};
+use crate::step::{LATER, SOON, Step, alarm};
 
 pub(super) fn compact(
     situation: &Situation<'_>,
@@ -86,16 +86,7 @@ pub(super) fn disarm(
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    let alarms = situation.snapshot.etcd.alarms.seen().into_iter().flatten();
-    for alarm in alarms.filter(|alarm| alarm.kind == AlarmKind::Nospace) {
-        let effect = Effect::Disarm {
-            kind: alarm.kind,
-            member: alarm.member,
-        };
-        let mut action = pre::action(resource, effect).on_members(membership);
-        action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
-        step.actions.push(action);
-    }
+    alarm::disarm(AlarmKind::Nospace, situation, membership, living, step);
     step.actions.push(pre::event_of(
         resource,
         EventType::Normal,
