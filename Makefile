@@ -31,7 +31,7 @@ test: bootstrap-testbed ## `make check`, then the suites on a real Kubernetes
 
 wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm
-	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --output $(MODULE)
+	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --to $(MODULE)
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
 use crate::module::{self, digest};
-use crate::output;
+use crate::output::{self, Format};
 use crate::replay::{self, ReplayArgs, Verdict};
 use crate::run::{self, RunArgs};
 
@@ -38,6 +39,8 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run the operator
+    // Else `-version`, a flag of the archived operator, is answered with another name.
+    #[command(display_name = "binnacle")]
     Run(Box<RunArgs>),
     /// Decide recorded snapshots again, with no cluster, and say whether each decision is equal
     Replay(ReplayArgs),
@@ -64,8 +67,19 @@ struct SealArgs {
     /// The core module
     core: PathBuf,
     /// Where the module is written
-    #[arg(short, long)]
-    output: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// How the answer is printed
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+/// What was sealed.
+#[derive(Debug, Serialize)]
+struct Sealed {
+    file: PathBuf,
+    digest: String,
+    size: usize,
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,11 +95,12 @@ impl Args {
         Self::parse_from(run::with_two_dashes(std::env::args_os()))
     }
 
-    /// Does what was asked for. Errors are told on standard error.
+    /// Does what was asked for. An error is told on standard error, or as the JSON document that was asked for.
     #[must_use]
     pub fn execute(self) -> ExitCode {
+        let format = self.verb.format();
         let code = self.verb.execute().unwrap_or_else(|error| {
-            output::note(format_args!("error: {}", Chain(error.as_ref())));
+            output::fail(format, &Chain(error.as_ref()));
             REFUSED
         });
         ExitCode::from(code)
@@ -93,6 +108,16 @@ impl Args {
 }
 
 impl Verb {
+    const fn format(&self) -> Format {
+        match self {
+            Self::Replay(args) => args.output,
+            Self::Explain(args) => args.output,
+            Self::Module(ModuleVerb::Inspect(args)) => args.output,
+            Self::Module(ModuleVerb::Seal(args)) => args.output,
+            Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) => Format::Text,
+        }
+    }
+
     fn execute(self) -> anyhow::Result<u8> {
         match self {
             Self::Run(args) => {
@@ -117,16 +142,24 @@ impl Verb {
 }
 
 fn seal(args: &SealArgs) -> anyhow::Result<()> {
-    let SealArgs { core, output } = args;
+    let SealArgs { core, to, output } = args;
     let bytes =
         std::fs::read(core).with_context(|| format!("{} cannot be read", core.display()))?;
-    let sealed = module::seal(&bytes)?;
-    std::fs::write(output, &sealed)
-        .with_context(|| format!("{} cannot be written", output.display()))?;
-    let size = output::grouped(sealed.len());
-    Ok(output::print(format_args!(
-        "{}  {size} bytes  {}\n",
-        output.display(),
-        digest(&sealed)
-    ))?)
+    let bytes =
+        module::seal(&bytes).with_context(|| format!("{} is not sealed", core.display()))?;
+    std::fs::write(to, &bytes).with_context(|| format!("{} cannot be written", to.display()))?;
+    let sealed = Sealed {
+        file: to.clone(),
+        digest: digest(&bytes),
+        size: bytes.len(),
+    };
+    Ok(match output {
+        Format::Json => output::print_json(&sealed),
+        Format::Text => output::print(format_args!(
+            "{}  {} bytes  {}\n",
+            sealed.file.display(),
+            output::grouped(sealed.size),
+            sealed.digest
+        )),
+    }?)
 }

@@ -26,7 +26,7 @@ pub struct ExplainArgs {
     at: Option<u64>,
     /// How the answer is printed.
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    pub(crate) output: Format,
 }
 
 /// Prints one decision in words, or the list of all.

@@ -16,7 +16,7 @@ pub struct InspectArgs {
     file: Option<PathBuf>,
     /// How the answer is printed.
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    pub(crate) output: Format,
 }
 
 /// What is known of a module.

@@ -78,10 +78,10 @@ impl Module {
             return Err(Error::TooLarge { size: bytes.len() });
         }
         let anatomy = Anatomy::of(bytes)?;
+        anatomy.require_no_import()?;
         if !anatomy.component {
             return Err(Error::CoreModule);
         }
-        anatomy.require_no_import()?;
         anatomy.require_exports()?;
         let component =
             Component::from_binary(engine.wasmtime(), bytes).map_err(Error::uncompilable)?;

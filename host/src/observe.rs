@@ -12,6 +12,7 @@ mod live;
 mod predecessor;
 pub mod project;
 pub mod secret;
+pub mod selection;
 pub mod shelf;
 pub mod watch;
 mod written;
@@ -33,6 +34,7 @@ use crate::etcd::Connections;
 use crate::key::ClusterKey;
 use predecessor::Predecessors;
 use secret::{Looked, Secrets};
+use selection::Selection;
 use shelf::{Scope, Shelf};
 
 /// How long a snapshot waits for the caches to show what this host wrote.
@@ -53,6 +55,7 @@ pub struct World {
     pub disruption_budgets: Shelf<DisruptionBudget>,
     /// Locks of archived operators.
     predecessors: Predecessors,
+    selection: Selection,
     changed: tokio::sync::watch::Sender<()>,
 }
 
@@ -67,6 +70,7 @@ impl World {
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
             predecessors: Predecessors::default(),
+            selection: Selection::default(),
             changed: tokio::sync::watch::Sender::new(()),
         }
     }
@@ -78,6 +82,12 @@ impl World {
             predecessors: Predecessors::at_home(home),
             ..self
         }
+    }
+
+    /// The same, serving what this rule selects.
+    #[must_use]
+    pub fn serving(self, selection: Selection) -> Self {
+        Self { selection, ..self }
     }
 
     /// To be called after each change of a cache and each end of a list.
@@ -95,6 +105,7 @@ impl World {
             services,
             disruption_budgets,
             predecessors: _,
+            selection: _,
             changed,
         } = self;
         let mut changes = changed.subscribe();
@@ -122,6 +133,7 @@ impl World {
             services,
             disruption_budgets,
             predecessors: _,
+            selection: _,
             changed: _,
         } = self;
         let kinds = [
@@ -180,6 +192,8 @@ pub struct Memory {
     pub connections: Connections,
     /// The Secrets the cluster names, as they were last read.
     pub secrets: Secrets,
+    /// Whether it was said that another operator serves the cluster.
+    pub left_alone: bool,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
 }
@@ -188,6 +202,8 @@ pub struct Memory {
 pub enum Found {
     /// No such resource (any more).
     Gone,
+    /// It is for another operator to serve; why, for people.
+    NotServed(Box<Resource>, String),
     /// The snapshot of it.
     Snapshot(Box<Snapshot>),
 }
@@ -210,6 +226,9 @@ pub async fn snapshot(
             uid: resource.uid.clone(),
             ..Memory::default()
         };
+    }
+    if let Some(why) = world.selection.why_not(&resource) {
+        return Ok(Found::NotServed(Box::new(resource), why));
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);

@@ -49,6 +49,17 @@ pub fn note(words: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{words}");
 }
 
+/// Says why there is no answer, in the form in which the answer was asked for.
+pub fn fail(format: Format, why: &impl fmt::Display) {
+    let told = match format {
+        Format::Text => false,
+        Format::Json => print_json(&serde_json::json!({ "error": why.to_string() })).is_ok(),
+    };
+    if !told {
+        note(format_args!("error: {why}"));
+    }
+}
+
 /// An instant as people write it, in UTC.
 #[must_use]
 pub fn time(at: Millis) -> String {

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{Decision, OutcomeKind, PastOutcome, Snapshot};
+use contract::{Decision, EventType, OutcomeKind, PastOutcome, Resource, Snapshot};
 use envelope::Refusal;
 use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff::Backoff;
 use crate::error::Chain;
+use crate::events::{self, Saying};
 use crate::execute::{Executed, Executor, Pass};
 use crate::key::ClusterKey;
 use crate::metrics::{Metrics, PassEnd};
@@ -34,6 +35,8 @@ const RETRY: Backoff = Backoff {
     first: Duration::from_millis(500),
     longest: Duration::from_secs(30),
 };
+/// Reason of the event on a resource that another operator serves.
+const NOT_SERVED: &str = "NotServed";
 /// Until the next look after an action that was refused or failed with an answer, where the decision names no time.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
@@ -94,7 +97,14 @@ impl Passes {
                 self.metrics.forget(key);
                 return After::Gone;
             }
+            Ok(Found::NotServed(resource, why)) => {
+                self.metrics.forget(key);
+                self.leave_alone(&resource, why, &mut memory).await;
+                self.memories.put(key.clone(), memory);
+                return After::Change;
+            }
             Ok(Found::Snapshot(snapshot)) => {
+                memory.left_alone = false;
                 self.metrics.see(key, &snapshot);
                 self.decide_and_act(key, trigger, &snapshot, &mut memory)
                     .await
@@ -107,6 +117,26 @@ impl Passes {
         self.metrics.count_pass(key, end, began.elapsed());
         self.memories.put(key.clone(), memory);
         after
+    }
+
+    /// Says once, where the person looks who wonders why nothing happens.
+    async fn leave_alone(&self, resource: &Resource, why: String, memory: &mut Memory) {
+        if memory.left_alone {
+            return;
+        }
+        info!(why, "Left to another operator");
+        let saying = Saying {
+            kind: EventType::Warning,
+            reason: NOT_SERVED,
+            note: &why,
+        };
+        let Executor {
+            client, instance, ..
+        } = &self.executor;
+        match events::publish(client, instance, resource, saying).await {
+            Ok(()) => memory.left_alone = true,
+            Err(error) => warn!(error = %Chain(&error), "The event could not be recorded"),
+        }
     }
 
     async fn decide_and_act(

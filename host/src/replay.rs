@@ -35,7 +35,7 @@ pub struct ReplayArgs {
     module: Option<PathBuf>,
     /// How the answer is printed.
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    pub(crate) output: Format,
 }
 
 /// Why a replay could not be done.

@@ -41,7 +41,9 @@ use crate::queue::{Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
 use crate::telemetry;
 use dispatch::dispatch;
-use settings::{in_words, kube_config, random_identity, recordings_directory, scopes};
+use settings::{
+    in_words, kube_config, random_identity, recordings_directory, scopes, selection,
+};
 
 /// Threads that wait for answers.
 const WORKERS: usize = 2;
@@ -85,6 +87,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         log,
         old,
     } = args;
+    let cluster_wide = old.is_cluster_wide();
     let idle_flags = old.judge()?;
     telemetry::start(log_format, &log).context("--log cannot be read")?;
     for said in idle_flags {
@@ -95,7 +98,12 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let namespace = namespace
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| config.default_namespace.clone());
-    let scopes = scopes(watch_namespace.as_deref(), &namespace);
+    let scopes = if cluster_wide {
+        vec![Scope::All]
+    } else {
+        scopes(watch_namespace.as_deref(), &namespace)
+    };
+    let selection = selection(&scopes, cluster_wide);
     let api_server = config.cluster_url.to_string();
     let client = Client::try_from(config).context("the Kubernetes client cannot be made")?;
     let listener = TcpListener::bind(listen_addr)
@@ -104,13 +112,17 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
 
     let cache = module::cache_directory(cache_dir);
     let source = Source::find(module.as_deref())?;
-    let (engine, module) = load(cache, source.bytes.clone()).await?;
+    let file = source.path.display();
+    info!(%file, "Loading the module; the first time it is compiled");
+    let (engine, module) = load(cache, source.bytes.clone())
+        .await
+        .with_context(|| format!("{file} cannot be used"))?;
     let version = module.description().version.clone();
     info!(
         version = crate::VERSION,
         module = module.digest(),
         module_version = version,
-        module_file = %source.path.display(),
+        module_file = %file,
         api_server,
         serving = %in_words(&scopes),
         "Starting"
@@ -132,7 +144,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop_watches = CancellationToken::new();
     let stop_lease = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let world = Arc::new(World::new(&scopes).at_home(&namespace));
+    let world = Arc::new(World::new(&scopes).at_home(&namespace).serving(selection));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()

@@ -17,6 +17,7 @@ mod recordings;
 mod reshape;
 mod restarts;
 mod scale;
+mod scope;
 mod space;
 mod standing;
 mod surroundings;
@@ -221,6 +222,14 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "birth::two_clusters_of_one_name_in_two_namespaces_never_meet",
             birth::namesakes,
+        ),
+        scenarios.trial(
+            "scope::a_cluster_with_the_scope_annotation_is_served_by_the_operator_of_all_namespaces_alone",
+            scope::cluster_wide,
+        ),
+        scenarios.trial(
+            "scope::several_namespaces_are_served_by_name_and_no_other",
+            scope::several_namespaces,
         ),
         scenarios.trial(
             "birth::deleting_removes_everything_owned_and_nothing_else",

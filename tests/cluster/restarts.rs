@@ -276,7 +276,7 @@ async fn trap(scenario: &Scenario) -> Result<PathBuf> {
     let seal = Command::new(&scenario.suite().programs.program)
         .args(["module", "seal"])
         .arg(&core_file)
-        .arg("--output")
+        .arg("--to")
         .arg(&sealed)
         .output()
         .await

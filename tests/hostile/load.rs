@@ -54,6 +54,12 @@ fn an_import_is_refused_by_name() {
 }
 
 #[test]
+fn a_core_module_is_refused_for_its_import_first() {
+    let core = component(r#"(module (import "env" "now" (func (result i64))))"#);
+    check_refused(&core, &["imports env.now"]);
+}
+
+#[test]
 fn a_core_module_with_an_import_is_not_sealed() {
     let core = component(r#"(module (import "env" "now" (func (result i64))))"#);
     let refused = seal(&core).expect_err("a refusal");

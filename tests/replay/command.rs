@@ -119,6 +119,23 @@ fn a_recording_without_a_decision_is_no_answer() {
 }
 
 #[test]
+fn a_program_that_asks_for_json_gets_the_refusal_as_json() {
+    let nowhere: [&[&str]; 4] = [
+        &["replay", "/nowhere"],
+        &["explain", "/nowhere"],
+        &["module", "inspect", "/nowhere"],
+        &["module", "seal", "/nowhere", "--to", "/nowhere"],
+    ];
+    for verb in nowhere {
+        let output = binnacle(&[verb, &["-o", "json"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let error = told["error"].as_str().expect("an error");
+        assert!(error.contains("/nowhere"), "{error}");
+    }
+}
+
+#[test]
 fn inspect_shows_what_a_module_is() {
     let file = text(&sealed().file);
     let digest = host::module::digest(&sealed().bytes);

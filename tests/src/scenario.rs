@@ -230,6 +230,18 @@ impl Scenario {
         .await
     }
 
+    /// An operator with the administrator's rights whose lease is in this namespace and that serves what `serving` says.
+    /// It leads when this returns.
+    pub async fn operator_serving(&self, serving: &[&str]) -> Result<Operator> {
+        let Programs { program, module } = &self.suite.programs;
+        let serving = [&["--namespace", self.namespace()], serving].concat();
+        let kubeconfig = self.suite.testbed.kubeconfig();
+        let operator =
+            Operator::start_serving(program, module, &serving, &kubeconfig, &self.folder).await?;
+        operator.leads(START).await?;
+        Ok(operator)
+    }
+
     /// Ends the operator at once, as a crash would.
     pub async fn kill_operator(&mut self) -> Result<()> {
         match self.operator.take() {

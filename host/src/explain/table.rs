@@ -31,7 +31,9 @@ pub(super) fn print(files: &[PathBuf], format: Format) -> anyhow::Result<usize> 
                 rows.push(row(&record)?);
                 Ok(true)
             })?;
-            output::print_json(&rows)?;
+            if !rows.is_empty() {
+                output::print_json(&rows)?;
+            }
             Ok(rows.len())
         }
     }
@@ -83,12 +85,11 @@ fn summary(record: &Record) -> serde_json::Result<String> {
     };
     let decision: Decision = serde_json::from_str(answer.get())?;
     if decision.actions.is_empty() {
-        let why = decision
-            .report
-            .findings
-            .first()
-            .map(|finding| finding.reason.name());
-        return Ok(format!("nothing: {}", why.unwrap_or("nothing to do")));
+        let why = decision.report.findings.first();
+        return Ok(why.map_or_else(
+            || "nothing, all is as wanted".to_owned(),
+            |finding| format!("nothing: {}", finding.message),
+        ));
     }
     let failed = results::first_failure(record).map(|result| {
         let how = match result.outcome.outcome {

@@ -47,7 +47,7 @@ pub enum Error {
     },
     /// A core module where a component is wanted.
     #[error(
-        "this is a core module, not a component: wrap it with `binnacle module seal CORE.wasm --output FILE.wasm`"
+        "this is a core module, not a component: wrap it with `binnacle module seal CORE.wasm --to FILE.wasm`"
     )]
     CoreModule,
     /// A component where a core module is wanted.

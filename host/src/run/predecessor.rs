@@ -34,12 +34,6 @@ pub struct OldFlags {
 /// A flag that cannot be followed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
-    /// All namespaces by annotation are not served.
-    #[error(
-        "-cluster-wide is not served: which clusters are looked after is not chosen by their annotation \
-         etcd.database.coreos.com/scope, but by namespace. Name the namespaces with --watch-namespace (or WATCH_NAMESPACE); an empty value means all of them"
-    )]
-    ClusterWide,
     /// Members are not killed on purpose.
     #[error(
         "-chaos-level {0} is not served: this operator kills no member on purpose. Leave the flag out"
@@ -48,20 +42,22 @@ pub(super) enum Error {
 }
 
 impl OldFlags {
+    /// Whether all namespaces are asked for, with the clusters that the scope annotation names.
+    pub(super) fn is_cluster_wide(&self) -> bool {
+        self.cluster_wide == Some(true)
+    }
+
     /// What is to be said of the flags that are accepted and do nothing, one sentence each.
     ///
     /// # Errors
     /// A flag that cannot be followed.
     pub(super) fn judge(self) -> Result<Vec<&'static str>, Error> {
         let Self {
-            cluster_wide,
+            cluster_wide: _,
             create_crd,
             gc_interval,
             chaos_level,
         } = self;
-        if cluster_wide == Some(true) {
-            return Err(Error::ClusterWide);
-        }
         if let Some(level) = chaos_level.filter(|level| *level > 0) {
             return Err(Error::Chaos(level));
         }
@@ -135,15 +131,17 @@ mod tests {
     }
 
     #[test]
+    fn all_namespaces_are_asked_for_as_before() {
+        assert!(parse("-cluster-wide").old.is_cluster_wide());
+        assert!(parse("-cluster-wide=true").old.is_cluster_wide());
+        assert!(!parse("-cluster-wide=false").old.is_cluster_wide());
+        assert!(!parse("").old.is_cluster_wide());
+    }
+
+    #[test]
     fn what_cannot_be_followed_is_refused_in_words() {
-        assert_eq!(parse("-cluster-wide").old.judge(), Err(Error::ClusterWide));
-        assert_eq!(
-            parse("-cluster-wide=true").old.judge(),
-            Err(Error::ClusterWide)
-        );
         let refused = parse("-chaos-level=2").old.judge();
         assert_eq!(refused, Err(Error::Chaos(2)));
-        assert!(Error::ClusterWide.to_string().contains("--watch-namespace"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use contract::names;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use crate::observe::selection::Selection;
 use crate::observe::shelf::Scope;
 
 /// How long connecting to the API server may take.
@@ -49,6 +50,15 @@ pub(super) fn scopes(watch_namespace: Option<&str>, own: &str) -> Vec<Scope> {
         .into_iter()
         .map(|name| Scope::Namespace(name.to_owned()))
         .collect()
+}
+
+/// Which resources in these scopes are served: those of all namespaces when the old flag `-cluster-wide` asks for them.
+pub(super) const fn selection(scopes: &[Scope], cluster_wide: bool) -> Selection {
+    match scopes {
+        _ if cluster_wide => Selection::ClusterWide,
+        [Scope::All] => Selection::Everything,
+        _ => Selection::WithoutScope,
+    }
 }
 
 /// The scopes, for people.

@@ -33,6 +33,10 @@ pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-
 pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 /// Annotation of a pod: fingerprints of the authorities that its etcd was started with.
 pub const AUTHORITIES_ANNOTATION: &str = "etcd.database.coreos.com/authorities";
+/// Which kind of the archived coreos operator serves a cluster.
+pub const SCOPE_ANNOTATION: &str = "etcd.database.coreos.com/scope";
+/// The one value of [`SCOPE_ANNOTATION`] that has a meaning: the operator of all namespaces.
+pub const CLUSTER_WIDE: &str = "clusterwide";
 /// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
 pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
 /// Name of the container that runs etcd.

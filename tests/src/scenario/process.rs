@@ -75,12 +75,24 @@ impl Operator {
         kubeconfig: &Path,
         folder: &Path,
     ) -> Result<Self> {
+        let serving = ["--namespace", namespace, "--watch-namespace", namespace];
+        Self::start_serving(program, module, &serving, kubeconfig, folder).await
+    }
+
+    /// As [`Self::start`], with flags that say what it serves.
+    pub async fn start_serving(
+        program: &Path,
+        module: &Path,
+        serving: &[&str],
+        kubeconfig: &Path,
+        folder: &Path,
+    ) -> Result<Self> {
         let address = free_address().await?;
         let log = folder.join("operator.log");
         let output: File = OpenOptions::new().create(true).append(true).open(&log)?;
         let child = Command::new(program)
             .arg("run")
-            .args(["--namespace", namespace, "--watch-namespace", namespace])
+            .args(serving)
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .arg("--module")
