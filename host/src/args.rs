@@ -11,13 +11,15 @@ use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
 use crate::module::{self, digest};
+use crate::modules::{self, DiffArgs, PackArgs};
 use crate::output::{self, Format};
+use crate::record::{self, CheckArgs, CutArgs};
 use crate::replay::{self, ReplayArgs, Verdict};
 use crate::run::{self, RunArgs};
 
 /// As expected.
 const AS_EXPECTED: u8 = 0;
-/// A replayed decision differs.
+/// A decision differs, or what must not be there was found.
 const DIFFERS: u8 = 1;
 /// Something could not be read or was refused.
 const REFUSED: u8 = 2;
@@ -29,7 +31,7 @@ const REFUSED: u8 = 2;
     version,
     propagate_version = true,
     about,
-    after_help = "Exit codes: 0 as expected, 1 differs, 2 unreadable or refused."
+    after_help = "Exit codes: 0 as expected, 1 differs or found, 2 unreadable or refused."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -46,9 +48,20 @@ enum Verb {
     Replay(ReplayArgs),
     /// Tell one recorded decision in words, or list them
     Explain(ExplainArgs),
+    /// Cut a file out of recordings, and prove that no secret is in one
+    #[command(subcommand)]
+    Record(RecordVerb),
     /// Look at and make reconciler modules
     #[command(subcommand)]
     Module(ModuleVerb),
+}
+
+#[derive(Debug, Subcommand)]
+enum RecordVerb {
+    /// Write the decisions of one cluster and time into one file, with the modules that made them
+    Cut(CutArgs),
+    /// Prove that no Secret data is in recordings
+    Check(CheckArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,6 +70,10 @@ enum ModuleVerb {
     Inspect(InspectArgs),
     /// Make a module of a core module that was built for wasm32-unknown-unknown
     Seal(SealArgs),
+    /// Print a module as a ConfigMap and a ReconcilerModule
+    Pack(PackArgs),
+    /// Tell in which ways a Shadow differs from the module that decides
+    Diff(DiffArgs),
     /// Compile a module from standard input into the cache
     #[command(hide = true)]
     Compile(CompileArgs),
@@ -112,8 +129,12 @@ impl Verb {
         match self {
             Self::Replay(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Record(RecordVerb::Cut(args)) => args.output,
+            Self::Record(RecordVerb::Check(args)) => args.output,
             Self::Module(ModuleVerb::Inspect(args)) => args.output,
             Self::Module(ModuleVerb::Seal(args)) => args.output,
+            Self::Module(ModuleVerb::Pack(args)) => args.output,
+            Self::Module(ModuleVerb::Diff(args)) => args.output,
             Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) => Format::Text,
         }
     }
@@ -130,10 +151,18 @@ impl Verb {
                 Verdict::Unreadable => REFUSED,
             }),
             Self::Explain(args) => explain::run(&args).map(|()| AS_EXPECTED),
+            Self::Record(RecordVerb::Cut(args)) => record::cut(&args).map(|()| AS_EXPECTED),
+            Self::Record(RecordVerb::Check(args)) => {
+                record::check(&args).map(|clean| if clean { AS_EXPECTED } else { DIFFERS })
+            }
             Self::Module(ModuleVerb::Inspect(args)) => {
                 inspect(&args).map(|usable| if usable { AS_EXPECTED } else { REFUSED })
             }
             Self::Module(ModuleVerb::Seal(args)) => seal(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Pack(args)) => modules::pack(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Diff(args)) => {
+                modules::diff(args).map(|equal| if equal { AS_EXPECTED } else { DIFFERS })
+            }
             Self::Module(ModuleVerb::Compile(args)) => {
                 Ok(module::compile_from_stdin(&args.cache_dir).map(|()| AS_EXPECTED)?)
             }

@@ -5,6 +5,7 @@
 
 mod certificates;
 mod clusters;
+mod modules;
 mod old;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,6 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use serde::Deserialize;
 
@@ -26,7 +26,10 @@ use crate::key::ClusterKey;
 use crate::lease::Leadership;
 use crate::observe::World;
 use crate::recorder::Recorder;
+use crate::roster::Opinion;
 use clusters::Looks;
+pub use modules::ModuleShown;
+use modules::Modules;
 use old::OldNames;
 
 /// From a cached look to a pass with a frozen member.
@@ -89,14 +92,15 @@ pub struct Metrics {
     pass_seconds: Histogram,
     decision_seconds: Histogram,
     decision_fuel: Histogram,
+    modules: Modules,
     looks: Arc<Looks>,
     old: OldNames,
 }
 
 impl Metrics {
-    /// Counters at zero. `module` is the digest and the version of the active module.
+    /// Counters at zero.
     #[must_use]
-    pub fn new(module: (&str, &str), scraped: Scraped) -> Self {
+    pub fn new(scraped: Scraped) -> Self {
         let passes = Family::default();
         let effects = Family::default();
         let refusals = Family::default();
@@ -136,12 +140,7 @@ impl Metrics {
             "Fuel one decision used",
             decision_fuel.clone(),
         );
-        let (digest, version) = module;
-        let info = Info::new([
-            ("digest", digest.to_owned()),
-            ("version", version.to_owned()),
-        ]);
-        registry.register("module", "The active reconciler module", info);
+        let modules = Modules::register(registry);
         let looks_of = Arc::clone(&looks);
         registry.register_collector(Box::new(Collected {
             scraped,
@@ -155,6 +154,7 @@ impl Metrics {
             pass_seconds,
             decision_seconds,
             decision_fuel,
+            modules,
             looks,
             old,
         }
@@ -220,6 +220,26 @@ impl Metrics {
                 outcome,
             })
             .inc();
+    }
+
+    /// These modules are in force from now on, and no others.
+    pub fn show_modules(&self, shown: &[ModuleShown]) {
+        self.modules.show(shown);
+    }
+
+    /// Other modules came into force.
+    pub fn count_swap(&self) {
+        self.modules.count_swap();
+    }
+
+    /// A module failed beyond its limit.
+    pub fn count_fallback(&self) {
+        self.modules.count_fallback();
+    }
+
+    /// A shadow was asked.
+    pub fn count_opinion(&self, opinion: &Opinion) {
+        self.modules.count_opinion(opinion);
     }
 
     /// All of it in the OpenMetrics text format.

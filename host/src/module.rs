@@ -24,7 +24,7 @@ pub use anatomy::Anatomy;
 pub use engine::{Engine, cache_directory};
 pub use failure::{Error, Failure};
 pub use limits::{ANSWER_LIMIT, FUEL_LIMIT, MEMORY_LIMIT, MODULE_LIMIT, TIME_LIMIT};
-pub use seal::seal;
+pub use seal::{ABI, seal};
 pub use source::{Source, digest};
 
 use limits::MemoryLimit;

@@ -7,7 +7,8 @@
 //! 2. The module's decision. A trap, a time-out or an unreadable answer means that nothing happens; the resource says so.
 //! 3. The envelope's leave for the decision as a whole. A refusal is treated the same way.
 //! 4. The actions, in order.
-//! 5. The record of all of it, and when to look again.
+//! 5. The shadows' opinions, which nothing follows from.
+//! 6. The record of all of it, and when to look again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +25,12 @@ use crate::events::{self, Saying};
 use crate::execute::{Executed, Executor, Pass};
 use crate::key::ClusterKey;
 use crate::metrics::{Metrics, PassEnd};
-use crate::module::{Answer, Failure, Module};
+use crate::module::{Answer, Failure};
 use crate::observe::{self, Found, Memory, World};
 use crate::queue::{After, Trigger};
-use crate::recorder::{ClusterName, DecidedBy, Record, Recorder};
+use crate::recorder::{ClusterName, DecidedBy, Record, Recorder, ShadowRecord};
 use crate::refused;
+use crate::roster::{Lineup, Opinion, Roster, Seat, Shadow};
 
 /// Delays after passes that the host could not finish.
 const RETRY: Backoff = Backoff {
@@ -46,8 +48,8 @@ pub struct Passes {
     pub world: Arc<World>,
     /// Acts.
     pub executor: Executor,
-    /// Decides.
-    pub module: Module,
+    /// Who decides for which cluster.
+    pub roster: Arc<Roster>,
     /// The engine's settings, by name.
     pub engine: String,
     /// Keeps what was decided.
@@ -56,6 +58,8 @@ pub struct Passes {
     pub metrics: Metrics,
     /// Bounds the calls of the module at one time: each holds memory of its own, and there are few processors.
     pub turns: Semaphore,
+    /// The same for shadows, so that none of them makes a decision wait.
+    pub shadow_turns: Semaphore,
     /// What is remembered of each cluster while no pass of it runs.
     pub memories: Memories,
 }
@@ -83,6 +87,16 @@ enum Verdict {
     Decided(Executed),
     Refused,
     Failed,
+}
+
+/// What was said about one snapshot.
+struct Told<'a> {
+    /// Digest of the module that decided.
+    module: &'a str,
+    /// The snapshot as it crossed.
+    bytes: Vec<u8>,
+    decided: &'a Result<Answer, Failure>,
+    shadows: Vec<ShadowRecord>,
 }
 
 impl Passes {
@@ -153,9 +167,18 @@ impl Passes {
                 return (PassEnd::Unobserved, retry(memory));
             }
         };
-        let (bytes, decided) = self.ask(bytes).await;
-        let verdict = self.follow(key, snapshot, &decided, memory).await;
-        self.record(key, trigger, snapshot, bytes, &decided, &memory.outcomes);
+        // Taken once: a swap in mid-pass is the next pass's business.
+        let lineup = self.roster.current();
+        let seat = lineup.seat(&snapshot.resource.labels);
+        let (bytes, decided) = self.ask(seat, bytes).await;
+        let verdict = self.follow(key, seat, snapshot, &decided, memory).await;
+        let told = Told {
+            module: seat.digest(),
+            decided: &decided,
+            shadows: self.ask_shadows(&lineup, snapshot, &bytes, &decided).await,
+            bytes,
+        };
+        self.record(key, trigger, snapshot, told, &memory.outcomes);
         match (verdict, decided) {
             (Verdict::Decided(executed), Ok(answer)) => {
                 (PassEnd::Decided, after(&answer.decision, &executed, memory))
@@ -168,11 +191,11 @@ impl Passes {
     }
 
     /// The module blocks for as long as it thinks, so it is asked where blocking harms nobody.
-    async fn ask(&self, snapshot: Vec<u8>) -> (Vec<u8>, Result<Answer, Failure>) {
+    async fn ask(&self, seat: &Arc<Seat>, snapshot: Vec<u8>) -> (Vec<u8>, Result<Answer, Failure>) {
         let _turn = self.turns.acquire().await;
-        let module = self.module.clone();
+        let seat = Arc::clone(seat);
         let asked = tokio::task::spawn_blocking(move || {
-            let decided = module.decide(&snapshot);
+            let decided = seat.decide(&snapshot);
             (snapshot, decided)
         });
         match asked.await {
@@ -186,10 +209,41 @@ impl Passes {
         }
     }
 
+    /// Asks every shadow about the same bytes, after all that matters has happened.
+    async fn ask_shadows(
+        &self,
+        lineup: &Arc<Lineup>,
+        snapshot: &Snapshot,
+        bytes: &[u8],
+        followed: &Result<Answer, Failure>,
+    ) -> Vec<ShadowRecord> {
+        if lineup.shadows.is_empty() {
+            return Vec::new();
+        }
+        let _turn = self.shadow_turns.acquire().await;
+        let (lineup, followed) = (Arc::clone(lineup), followed.clone());
+        let (snapshot, bytes) = (snapshot.clone(), bytes.to_vec());
+        let asked = tokio::task::spawn_blocking(move || {
+            let shadows = lineup.shadows.iter();
+            let look = |shadow: &Arc<Shadow>| shadow.look(&snapshot, &bytes, &followed);
+            shadows.map(look).collect::<Vec<Opinion>>()
+        });
+        let opinions = asked.await.unwrap_or_else(|panic| {
+            error!(error = %panic, "The shadows were not asked");
+            Vec::new()
+        });
+        let told = opinions.into_iter().map(|opinion| {
+            self.metrics.count_opinion(&opinion);
+            opinion.record
+        });
+        told.collect()
+    }
+
     /// Lets the envelope judge, and executes what it permits.
     async fn follow(
         &self,
         key: &ClusterKey,
+        seat: &Seat,
         snapshot: &Snapshot,
         decided: &Result<Answer, Failure>,
         memory: &mut Memory,
@@ -198,13 +252,14 @@ impl Passes {
             key,
             resource: &snapshot.resource,
             objects: &snapshot.objects,
-            module: self.module.digest(),
+            module: seat.digest(),
         };
         let answer = match decided {
             Ok(answer) => answer,
             Err(failure) => {
                 error!(failure = failure.name(), error = %failure, "The module gave no decision; nothing was done");
                 self.metrics.count_refusal(failure.name());
+                self.roster.note_failure();
                 memory.outcomes.clear();
                 self.executor
                     .mark_refused(&pass, failure.name(), &failure.to_string(), memory)
@@ -222,6 +277,8 @@ impl Passes {
             for refusal in &refusals {
                 self.metrics.count_refusal(refusal.into());
             }
+            seat.note_refused();
+            self.roster.note_failure();
             memory.outcomes = refused_outcomes(&answer.decision, &words);
             self.executor
                 .mark_refused(&pass, refused::reason(), &words, memory)
@@ -242,17 +299,22 @@ impl Passes {
         key: &ClusterKey,
         trigger: Trigger,
         snapshot: &Snapshot,
-        bytes: Vec<u8>,
-        decided: &Result<Answer, Failure>,
+        told: Told<'_>,
         results: &[PastOutcome],
     ) {
+        let Told {
+            module,
+            bytes,
+            decided,
+            shadows,
+        } = told;
         let cluster = ClusterName {
             uid: snapshot.resource.uid.clone(),
             namespace: key.namespace.clone(),
             name: key.name.clone(),
         };
         let by = DecidedBy {
-            module: self.module.digest(),
+            module,
             engine: &self.engine,
         };
         match Record::new(
@@ -265,7 +327,7 @@ impl Passes {
             results,
         ) {
             Ok(record) => {
-                let seq = self.recorder.record(record);
+                let seq = self.recorder.record(Record { shadows, ..record });
                 debug!(seq, "Recorded");
             }
             Err(error) => error!(%error, "The pass could not be recorded"),

@@ -23,6 +23,8 @@ pub enum Trigger {
     Retry,
     /// This instance became the leader.
     Leadership,
+    /// Other modules are in force.
+    Module,
 }
 
 impl fmt::Display for Trigger {
@@ -32,6 +34,7 @@ impl fmt::Display for Trigger {
             Self::Requeue(why) => write!(f, "requeue:{why}"),
             Self::Retry => f.write_str("retry"),
             Self::Leadership => f.write_str("leadership"),
+            Self::Module => f.write_str("module"),
         }
     }
 }

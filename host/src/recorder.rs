@@ -9,10 +9,12 @@
 //! - A crash loses at most the open frame: the records of the last seconds.
 //! - The directory never holds more than [`Limits::bytes`], but for the segment being written.
 
+mod export;
 mod frame;
 mod record;
 mod recording;
 mod ring;
+mod tail;
 mod writer;
 
 use std::path::Path;
@@ -22,11 +24,14 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use export::Export;
 pub use record::{
     ActionResult, ClusterName, DecidedBy, FORMAT_VERSION, Header, Record, RecordedFailure,
+    ShadowRecord,
 };
 pub use recording::{Break, Error as ReadError, Frame, Recording, recordings};
-pub use ring::module_file;
+pub use ring::{kept_module, module_file};
+pub use tail::last_records;
 
 use writer::{Message, Writer};
 

@@ -1,8 +1,9 @@
 //! `binnacle replay`: decides recorded snapshots again, with no cluster, and says whether each decision is equal.
 //!
-//! Runs the very engine that serves. Compares bytes; it does not know what makes a decision good.
+//! Runs the very engine that serves. Compares bytes; it does not know what makes a decision good. Another module is
+//! compared with the recording, or with a second module on the same snapshots.
 
-mod difference;
+mod compare;
 mod modules;
 mod progress;
 mod tally;
@@ -17,7 +18,7 @@ use crate::module::{Engine, Source};
 use crate::output::{self, Format};
 use crate::recorder::{Break, Frame, ReadError, Record, Recording, recordings};
 
-pub use difference::{Difference, Found};
+pub use compare::Found;
 pub use modules::Error as ModuleError;
 pub use tally::Tally;
 
@@ -33,6 +34,12 @@ pub struct ReplayArgs {
     /// The module to decide with; without it, each recording's own, as kept beside it.
     #[arg(short, long)]
     module: Option<PathBuf>,
+    /// A second module: what it decides is compared with what the first one decides, instead of with the recording.
+    #[arg(long, value_name = "MODULE")]
+    against: Option<PathBuf>,
+    /// Only the record of this number, with all that is other about it.
+    #[arg(long, value_name = "RECORD")]
+    sequence: Option<u64>,
     /// How the answer is printed.
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
@@ -57,20 +64,34 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Verdict> {
     let ReplayArgs {
         paths,
         module,
+        against,
+        sequence,
         output,
     } = args;
     let engine = Engine::new(crate::module::cache_directory(None).as_deref())?;
-    let named = module
-        .as_deref()
-        .map(|path| Source::find(Some(path)))
-        .transpose()?;
+    let find = |path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|path| Source::find(Some(path))).transpose()
+    };
+    let question = Question {
+        module: find(module)?,
+        against: find(against)?,
+        sequence: *sequence,
+    };
     let began = Instant::now();
-    let tally = replay(&engine, paths, named.as_ref())?;
+    let tally = replay(&engine, paths, &question)?;
     for place in tally.breaks() {
         output::note(place);
     }
     match output {
-        Format::Text => output::print(text::text(&tally, began.elapsed()))?,
+        Format::Text => {
+            let sides = if against.is_some() {
+                text::MODULES
+            } else {
+                text::RECORDED
+            };
+            output::print(text::text(&tally, sides, began.elapsed()))?;
+        }
         Format::Json => output::print_json(&tally)?,
     }
     Ok(Verdict::of(&tally))
@@ -102,16 +123,27 @@ impl Verdict {
     }
 }
 
-/// Decides everything that `paths` hold again, on all processors, with memory for a few frames.
+/// What is asked of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// Decides again; without it, each record's own module does.
+    pub module: Option<Source>,
+    /// Decides beside it, and is compared with it instead of with the recording.
+    pub against: Option<Source>,
+    /// The only record that is looked at.
+    pub sequence: Option<u64>,
+}
+
+/// Decides what `paths` hold again, on all processors, with memory for a few frames.
 ///
 /// # Errors
 /// The first recording or module that cannot be read.
-pub fn replay(engine: &Engine, paths: &[PathBuf], named: Option<&Source>) -> Result<Tally, Error> {
+pub fn replay(engine: &Engine, paths: &[PathBuf], question: &Question) -> Result<Tally, Error> {
     let mut files = Vec::new();
     for path in paths {
         files.extend(recordings(path)?);
     }
-    let modules = Modules::new(engine, named)?;
+    let modules = Modules::new(engine, question)?;
     let progress = Progress::of(&files);
     let tally = Mutex::new(Tally::default());
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -127,7 +159,7 @@ pub fn replay(engine: &Engine, paths: &[PathBuf], named: Option<&Source>) -> Res
             })
             .collect();
         drop(work);
-        let read = read_frames(&files, &frames, &tally, &progress);
+        let read = read_frames(&files, &frames, &modules, &tally, &progress);
         drop(frames);
         for judge in judges {
             match judge.join() {
@@ -147,11 +179,13 @@ type Work = (usize, PathBuf, Frame);
 fn read_frames(
     files: &[PathBuf],
     frames: &SyncSender<Work>,
+    modules: &Modules<'_>,
     tally: &Mutex<Tally>,
     progress: &Progress,
 ) -> Result<(), Error> {
     for (index, file) in files.iter().enumerate() {
         let mut recording = Recording::open(file)?;
+        modules.offer(recording.header());
         while let Some(frame) = recording.next_frame()? {
             // Workers are gone only when they failed; their error is the one that counts.
             if frames.send((index, file.clone(), frame)).is_err() {
@@ -177,7 +211,10 @@ fn judge_frames(
         };
         let mut part = Tally::default();
         for record in frame.records() {
-            judge(&record?, index, &file, modules, &mut part)?;
+            let record = record?;
+            if modules.is_asked(&record) {
+                judge(&record, index, &file, modules, &mut part)?;
+            }
         }
         progress.add(part.decisions());
         locked(tally).merge(part);
@@ -192,8 +229,16 @@ fn judge(
     tally: &mut Tally,
 ) -> Result<(), Error> {
     let module = modules.of(record, file)?;
-    let found = difference::compare(record, &module, modules.engine());
-    tally.count(record, &module, found, index);
+    match modules.against() {
+        Some(against) => {
+            let found = compare::of_modules(record, &module, against);
+            tally.count(record, &[&module, against], found, index);
+        }
+        None => {
+            let found = compare::with_record(record, &module, modules.engine());
+            tally.count(record, &[&module], found, index);
+        }
+    }
     Ok(())
 }
 

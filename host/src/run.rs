@@ -39,18 +39,21 @@ use crate::observe::{World, project, resource_kind, watch};
 use crate::pass::{Memories, Passes};
 use crate::queue::{Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
+use crate::rollout::{self, Parts};
+use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
 use dispatch::dispatch;
-use settings::{
-    in_words, kube_config, random_identity, recordings_directory, scopes, selection,
-};
+pub(crate) use settings::kube_config;
+use settings::{in_words, random_identity, recordings_directory, scopes, selection};
 
 /// Threads that wait for answers.
 const WORKERS: usize = 2;
-/// Threads for calls that block: decisions, and looking up the API server's name.
-const BLOCKED: usize = 4;
+/// Threads for calls that block: decisions, shadows, a module being loaded, and looking up the API server's name.
+const BLOCKED: usize = 6;
 /// Decisions made at the same time.
 const DECISIONS: usize = 2;
+/// Decisions that shadows are asked about at the same time.
+const SHADOWED: usize = 1;
 /// How long a pass that runs at the time of a stop may take to end its effect in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -114,7 +117,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let source = Source::find(module.as_deref())?;
     let file = source.path.display();
     info!(%file, "Loading the module; the first time it is compiled");
-    let (engine, module) = load(cache, source.bytes.clone())
+    let (engine, module) = load(cache.clone(), source.bytes.clone())
         .await
         .with_context(|| format!("{file} cannot be used"))?;
     let version = module.description().version.clone();
@@ -138,7 +141,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let recorder = Recorder::open(&recordings, limits, header)
         .context("name a writable directory with --recordings-dir")?;
     let recorder = Arc::new(recorder);
-    recorder.keep_module(module.digest(), source.bytes);
+    recorder.keep_module(module.digest(), source.bytes.clone());
+    let built_in = Arc::new(Seat::built_in(module, now));
+    let roster = Arc::new(Roster::new(Lineup::alone(Arc::clone(&built_in))));
 
     let stop = CancellationToken::new();
     let stop_watches = CancellationToken::new();
@@ -156,7 +161,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         recorder: Arc::clone(&recorder),
         leadership: leadership.clone(),
     };
-    let metrics = Metrics::new((module.digest(), &version), scraped);
+    let metrics = Metrics::new(scraped);
     let identity = identity
         .filter(|name| !name.is_empty())
         .unwrap_or_else(random_identity);
@@ -176,6 +181,25 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .instrument(info_span!("lease"))
     });
 
+    let parts = Parts {
+        client: client.clone(),
+        namespace: namespace.clone(),
+        instance: identity.clone(),
+        leadership: leadership.clone(),
+        engine: engine.clone(),
+        cache,
+        built_in,
+        built_in_bytes: Arc::new(source.bytes),
+        recordings: recordings.clone(),
+        recorder: Arc::clone(&recorder),
+        roster: Arc::clone(&roster),
+        metrics: metrics.clone(),
+        world: Arc::clone(&world),
+        queue: Arc::clone(&queue),
+    };
+    let rollout =
+        tokio::spawn(rollout::follow(parts, stop.clone()).instrument(info_span!("rollout")));
+
     let passes = Arc::new(Passes {
         world: Arc::clone(&world),
         executor: Executor {
@@ -185,11 +209,12 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             metrics: metrics.clone(),
             stop: stop.clone(),
         },
-        module,
+        roster,
         engine: engine.hash(),
         recorder: Arc::clone(&recorder),
         metrics: metrics.clone(),
         turns: Semaphore::new(DECISIONS),
+        shadow_turns: Semaphore::new(SHADOWED),
         memories: Memories::default(),
     });
     let dispatcher = tokio::spawn(
@@ -213,6 +238,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     info!("Stopping");
     stop.cancel();
     dispatcher.await.context("the dispatcher failed")?;
+    rollout.await.context("the rollout of modules failed")?;
     tasks.close();
     if tokio::time::timeout(STOP_TIMEOUT, tasks.wait())
         .await

@@ -3,7 +3,7 @@
 //! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
 //! nothing of the whole cluster.
 
-use contract::{GROUP, OLD_LOCK, PLURAL};
+use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -31,8 +31,17 @@ pub(crate) fn role(namespace: &str) -> Role {
     Role {
         metadata: metadata(namespace),
         rules: Some(vec![
-            rule(GROUP, &[PLURAL], &[&WATCH]),
-            rule(GROUP, &[&format!("{PLURAL}/status")], &[&["update"]]),
+            rule(GROUP, &[PLURAL, MODULE_PLURAL], &[&WATCH]),
+            rule(
+                GROUP,
+                &[
+                    &format!("{PLURAL}/status"),
+                    &format!("{MODULE_PLURAL}/status"),
+                ],
+                &[&["update"]],
+            ),
+            // Modules, each by the name that a ReconcilerModule gives.
+            rule("", &["configmaps"], &[&["get"]]),
             rule(
                 "",
                 &["persistentvolumeclaims", "pods"],

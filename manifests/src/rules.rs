@@ -3,10 +3,14 @@
 //! Each says what to do. What is stored already stays writable as long as the value does not change; the reconciler
 //! reports on it. Rules about the name are for new objects, because a name never changes.
 
+mod module;
+
 use contract::names::LONGEST_CLUSTER_NAME;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, ValidationRule,
 };
+
+pub(crate) use module::add as add_for_modules;
 
 /// Longest texts that rules look at. The API server wants to know beforehand how dear a rule can be.
 const LONGEST_VERSION: i64 = 64;

@@ -1,9 +1,9 @@
-//! The structural schema of the custom resource, made from the contract's own types.
+//! The structural schemas of the custom resources, made from the contract's own types.
 //!
 //! The spec refuses what has the wrong type. The status refuses next to nothing: a newer module may write more than
 //! this schema knows, and old objects hold nulls.
 
-use contract::{EtcdClusterSpec, EtcdClusterStatus};
+use contract::{EtcdClusterSpec, EtcdClusterStatus, ReconcilerModuleSpec, ReconcilerModuleStatus};
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -13,17 +13,28 @@ use serde_json::{Map, Value, json};
 /// Longest description of a field that is kept whole. Kubernetes' own types have essays.
 const LONGEST_DESCRIPTION: usize = 300;
 
-/// The schema of the whole resource, without the rules.
+/// The schema of a whole cluster, without the rules.
 pub(crate) fn etcd_cluster() -> Value {
-    let mut status = schema_of::<EtcdClusterStatus>();
+    whole::<EtcdClusterSpec, EtcdClusterStatus>("An etcd cluster: what is wanted, and how it is.")
+}
+
+/// The schema of a whole module, without the rules.
+pub(crate) fn reconciler_module() -> Value {
+    whole::<ReconcilerModuleSpec, ReconcilerModuleStatus>(
+        "A reconciler module: where it is, what it shall decide on, and how it does.",
+    )
+}
+
+fn whole<Spec: JsonSchema, Status: JsonSchema>(description: &str) -> Value {
+    let mut status = schema_of::<Status>();
     each_object(&mut status, &forgive);
     status["x-kubernetes-preserve-unknown-fields"] = json!(true);
     json!({
-        "description": "An etcd cluster: what is wanted, and how it is.",
+        "description": description,
         "type": "object",
         "required": ["spec"],
         "properties": {
-            "spec": schema_of::<EtcdClusterSpec>(),
+            "spec": schema_of::<Spec>(),
             "status": status,
         },
     })

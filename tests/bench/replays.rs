@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use contract::Millis;
 use host::module::{Engine, Module, cache_directory};
 use host::recorder::{Header, Limits, Record, Recorder, Recording, recordings};
-use host::replay::replay;
+use host::replay::{Question, replay};
 
 use crate::figure::{Aim, Figure};
 use crate::part::Bench;
@@ -34,7 +34,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
     let mut rates = Vec::new();
     for _ in 0..bench.samples {
         let began = Instant::now();
-        let tally = replay(&engine, std::slice::from_ref(&long), None)?;
+        let tally = replay(&engine, std::slice::from_ref(&long), &Question::default())?;
         let took = began.elapsed().as_secs_f64();
         ensure!(
             tally.equal() == RECORDS && tally.without_fuel() == 0,

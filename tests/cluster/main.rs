@@ -12,6 +12,7 @@ mod disks;
 mod drop_in;
 mod harness;
 mod members;
+mod modules;
 mod operators;
 mod recordings;
 mod reshape;
@@ -97,6 +98,26 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "adopt::a_cluster_in_its_pods_is_taken_over_resized_healed_and_renewed",
             adopt::in_pods,
+        ),
+        scenarios.trial(
+            "modules::a_bad_module_is_noticed_in_shadow_fixed_canaried_active_and_rolled_back",
+            modules::rolled_out,
+        ),
+        scenarios.trial(
+            "modules::swaps_under_load_miss_nothing_and_do_nothing_twice",
+            modules::swapped_under_load,
+        ),
+        scenarios.trial(
+            "modules::the_older_of_two_is_active_again_after_a_restart_without_its_source",
+            modules::restarted,
+        ),
+        scenarios.trial(
+            "modules::what_cannot_be_loaded_changes_nothing_and_says_why",
+            modules::refused,
+        ),
+        scenarios.trial(
+            "modules::a_module_that_keeps_failing_gives_way_to_the_last_good_one",
+            modules::fallen_back,
         ),
         scenarios.trial(
             "operators::a_removed_operator_leaves_its_clusters_and_takes_them_up_again",
@@ -332,6 +353,10 @@ fn alone(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
             surroundings::api_server_down,
+        ),
+        scenarios.trial(
+            "modules::without_the_kind_the_built_in_module_decides_until_it_is_installed",
+            modules::not_installed,
         ),
         scenarios.trial(
             "surroundings::an_object_stored_with_wrong_types_harms_nobody_else",

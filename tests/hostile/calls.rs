@@ -45,9 +45,13 @@ fn a_trap_is_a_failure() {
     check_fails(&module("(call $deep) (i32.const 0)", ""), "Trap");
 }
 
+/// By its fuel; on a machine that does much else the clock may be first.
 #[test]
-fn a_loop_without_end_uses_up_its_fuel() {
-    check_fails(&module("(loop (br 0)) (i32.const 0)", ""), "OutOfFuel");
+fn a_loop_without_end_is_stopped() {
+    let module = module("(loop (br 0)) (i32.const 0)", "");
+    let failure = module.decide(b"{}").expect_err("a failure");
+    let is_stopped = matches!(failure, Failure::OutOfFuel { .. } | Failure::OutOfTime { .. });
+    assert!(is_stopped, "{failure}");
 }
 
 #[test]

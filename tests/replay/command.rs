@@ -15,7 +15,7 @@ fn binnacle(arguments: &[&str]) -> Output {
 }
 
 /// Runs `binnacle` and wants this exit code and all of `words` on one of its outputs.
-fn check(arguments: &[&str], code: i32, words: &[&str]) -> String {
+pub(crate) fn check(arguments: &[&str], code: i32, words: &[&str]) -> String {
     let output = binnacle(arguments);
     let told = format!(
         "{}{}",
@@ -29,7 +29,7 @@ fn check(arguments: &[&str], code: i32, words: &[&str]) -> String {
     told
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path of letters")
 }
 
@@ -77,6 +77,86 @@ fn replay_with_another_module_shows_the_actions_that_differ() {
         1,
         &["differ", "Record 1", "says the same in other bytes"],
     );
+}
+
+/// A module that does nothing at all differs in few ways, however many decisions there are.
+#[test]
+fn differences_are_grouped_by_cause_with_counts_and_examples() {
+    let snapshots = snapshots(1..4);
+    let directory = recorded(&snapshots);
+    let path = text(directory.path());
+    let idle = directory.path().join("idle.wasm");
+    std::fs::write(&idle, doing_nothing()).expect("it can be written");
+    let idle = text(&idle);
+    let of = format!("of {} decisions differ, in", snapshots.len());
+    let told = check(
+        &["replay", path, "--module", idle],
+        1,
+        &[
+            &of,
+            "Apply Pod missing",
+            "UpdateStatus missing",
+            "Record 1 ",
+        ],
+    );
+    assert!(told.lines().count() < snapshots.len() * 2, "{told}");
+    let stock = text(&sealed().file);
+    check(
+        &["replay", path, "--module", stock, "--against", idle],
+        1,
+        &[&of, "against"],
+    );
+    check(
+        &["replay", path, "--module", idle, "--against", idle],
+        0,
+        &["all equal"],
+    );
+    check(
+        &["replay", path, "--module", idle, "--sequence", "2"],
+        1,
+        &["1 of 1 decision differs", "Record 2 "],
+    );
+    check(
+        &["replay", path, "--sequence", "999999"],
+        2,
+        &["Nothing to replay"],
+    );
+    let json = check(&["replay", path, "--module", idle, "-o", "json"], 1, &[]);
+    let tally: serde_json::Value = serde_json::from_str(&json).expect("one document");
+    let counts = tally["ways"].as_object().expect("ways").values();
+    let sum: u64 = counts.filter_map(|way| way["count"].as_u64()).sum();
+    assert_eq!(Some(sum), tally["differing"].as_u64());
+}
+
+/// A module that answers everything with an empty decision.
+fn doing_nothing() -> Vec<u8> {
+    let answer = r#"{"schema":1,"actions":[],"report":{"findings":[]}}"#;
+    let description = r#"{"name":"idle","version":"1.0.0","oldestSchema":1,"newestSchema":1,"decisionSchema":1,"minimumHost":"0.1.0"}"#;
+    let text = format!(
+        r#"(module
+            (memory (export "memory") 16)
+            (global $free (mut i32) (i32.const 65536))
+            (data (i32.const 1024) "{}")
+            (data (i32.const 4096) "{}")
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+                (global.get $free)
+                (global.set $free (i32.add (global.get $free) (local.get 3))))
+            (func (export "describe") (result i32)
+                (i32.store (i32.const 32) (i32.const 1024))
+                (i32.store (i32.const 36) (i32.const {}))
+                (i32.const 32))
+            (func (export "reconcile") (param i32 i32) (result i32)
+                (i32.store8 (i32.const 64) (i32.const 0))
+                (i32.store (i32.const 68) (i32.const 4096))
+                (i32.store (i32.const 72) (i32.const {}))
+                (i32.const 64)))"#,
+        description.replace('"', "\\22"),
+        answer.replace('"', "\\22"),
+        description.len(),
+        answer.len(),
+    );
+    host::module::seal(&wat::parse_str(text).expect("the text is right"))
+        .expect("it fits the world")
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Native, wasm and recording agree; other modules are told by their actions.
 
 use host::module::Source;
-use host::replay::{Verdict, replay};
+use host::replay::{Question, Verdict, replay};
 
 use crate::fixtures::{WIDE, module, odd_snapshots, record_of, recorded, recorder, snapshots};
 
@@ -26,7 +26,8 @@ fn a_recording_replays_equal_with_equal_fuel() {
     let snapshots = snapshots(1..10);
     let directory = recorded(&snapshots);
     let (engine, _) = module();
-    let tally = replay(engine, &[directory.path().to_owned()], None).expect("it can be read");
+    let tally = replay(engine, &[directory.path().to_owned()], &Question::default())
+        .expect("it can be read");
     assert_eq!(tally.decisions(), snapshots.len());
     assert_eq!(tally.equal(), snapshots.len());
     assert_eq!(tally.without_fuel(), 0);
@@ -56,7 +57,8 @@ fn an_altered_answer_and_altered_fuel_are_told() {
         recorder.record(record_of(snapshot, bytes, &Ok(answer)));
     }
     recorder.flush();
-    let tally = replay(engine, &[directory.path().to_owned()], None).expect("it can be read");
+    let tally = replay(engine, &[directory.path().to_owned()], &Question::default())
+        .expect("it can be read");
     assert_eq!((tally.equal(), tally.differing()), (1, 2));
     assert_eq!(Verdict::of(&tally), Verdict::Differs);
 }
@@ -72,7 +74,8 @@ fn a_recorded_failure_that_happens_again_is_equal() {
     assert!(failed.is_err());
     recorder.record(record_of(snapshot, bytes, &failed));
     recorder.flush();
-    let tally = replay(engine, &[directory.path().to_owned()], None).expect("it can be read");
+    let tally = replay(engine, &[directory.path().to_owned()], &Question::default())
+        .expect("it can be read");
     assert_eq!(Verdict::of(&tally), Verdict::Equal);
 }
 
@@ -88,14 +91,13 @@ fn a_recording_without_its_module_names_it() {
         path: "other.wasm".into(),
         bytes: b"other".to_vec(),
     };
-    let refused =
-        replay(engine, std::slice::from_ref(&lines), Some(&other)).expect_err("a refusal");
+    let refused = replay(engine, std::slice::from_ref(&lines), &by(other)).expect_err("a refusal");
     assert!(refused.to_string().contains("cannot be used"), "{refused}");
     let named = Source {
         path: "named.wasm".into(),
         bytes: tests::sealed::sealed().bytes.clone(),
     };
-    let tally = replay(engine, &[lines], Some(&named)).expect("the named module decides");
+    let tally = replay(engine, &[lines], &by(named)).expect("the named module decides");
     assert_eq!(Verdict::of(&tally), Verdict::Equal);
     assert_eq!(
         tally.without_fuel(),
@@ -103,4 +105,12 @@ fn a_recording_without_its_module_names_it() {
         "{} is the recorded module",
         module.digest()
     );
+}
+
+/// Decided by this module, whatever was recorded.
+fn by(module: Source) -> Question {
+    Question {
+        module: Some(module),
+        ..Question::default()
+    }
 }

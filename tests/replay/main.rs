@@ -4,6 +4,7 @@
 mod command;
 mod damage;
 mod equal;
+mod exports;
 mod fixtures;
 mod reproducible;
 mod ring;

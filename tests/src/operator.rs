@@ -142,6 +142,7 @@ pub async fn install(kubectl: &Kubectl, installation: &Installation) -> Result<(
             "--for=condition=Established",
             "--timeout=30s",
             "crd/etcdclusters.etcd.database.coreos.com",
+            "crd/reconcilermodules.etcd.database.coreos.com",
         ])
         .await?;
     Ok(())

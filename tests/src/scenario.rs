@@ -7,6 +7,7 @@ mod certificates;
 mod cluster;
 mod etcd;
 mod events;
+mod modules;
 mod objects;
 mod process;
 pub mod spec;
@@ -28,13 +29,14 @@ pub use certificates::{Authority, ClientFiles, Issued, kubernetes_secret, names_
 pub use cluster::Cluster;
 pub use etcd::{Etcd, Member};
 pub use events::EventSeen;
+pub use modules::ReconcilerModule;
 pub use objects::Children;
 pub use process::{Operator, Programs};
 
 /// Name of the operator's ServiceAccount, Role and Deployment.
 pub const OPERATOR: &str = "binnacle";
-/// The custom resource's definition.
-pub const DEFINITION: &str = "etcdclusters.etcd.database.coreos.com";
+/// The definition of modules.
+pub const MODULE_DEFINITION: &str = "reconcilermodules.etcd.database.coreos.com";
 /// How long the operator may take to start, on a machine that does much else.
 const START: Duration = Duration::from_secs(60);
 
@@ -50,7 +52,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Installs the custom resource and clears the folder.
+    /// Installs the custom resources and clears the folder.
     pub async fn prepare(testbed: Testbed, programs: Programs, folder: PathBuf) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(&folder)
@@ -62,7 +64,9 @@ impl Suite {
             programs,
             folder,
         };
-        suite.apply_definition(definition()?).await?;
+        for definition in definitions()? {
+            suite.apply_definition(definition).await?;
+        }
         Ok(suite)
     }
 
@@ -70,14 +74,19 @@ impl Suite {
     pub async fn apply_definition(&self, definition: Value) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.testbed.client());
         let params = PatchParams::apply(OPERATOR).force();
-        api.patch(DEFINITION, &params, &Patch::Apply(&definition))
+        let name = definition
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .context("the definition has no name")?
+            .to_owned();
+        api.patch(&name, &params, &Patch::Apply(&definition))
             .await
             .context("the definition was refused")?;
         wait::until(
             "the custom resource being served",
             Duration::from_secs(30),
             async || {
-                let found = api.get(DEFINITION).await?;
+                let found = api.get(&name).await?;
                 let conditions = found
                     .status
                     .and_then(|status| status.conditions)
@@ -101,14 +110,31 @@ impl Suite {
     }
 }
 
-/// The definition of the custom resource, as the manifests have it.
+/// The definition of clusters, as the manifests have it.
 pub fn definition() -> Result<Value> {
+    definition_of("EtcdCluster")
+}
+
+/// The definition of this kind, as the manifests have it.
+pub fn definition_of(kind: &str) -> Result<Value> {
+    let of_kind = |definition: &Value| {
+        definition
+            .pointer("/spec/names/kind")
+            .and_then(Value::as_str)
+            == Some(kind)
+    };
+    let mut all = definitions()?.into_iter();
+    all.find(of_kind)
+        .with_context(|| format!("the manifests have no definition of {kind}"))
+}
+
+fn definitions() -> Result<Vec<Value>> {
     let objects = manifests::objects(&Installation::default())?;
-    let definition = objects
+    let definitions = objects
         .into_iter()
         .map(|placed| placed.object)
-        .find(|object| is_kind(object, "CustomResourceDefinition"));
-    definition.context("the manifests have no definition")
+        .filter(|object| is_kind(object, "CustomResourceDefinition"));
+    Ok(definitions.collect())
 }
 
 fn is_kind(object: &Value, kind: &str) -> bool {
@@ -299,7 +325,7 @@ impl Scenario {
         for arguments in [
             &["get", "etcd,pods,pvc,services,pdb", "--output=wide"][..],
             &["get", "events", "--sort-by=.metadata.creationTimestamp"],
-            &["get", "etcd", "--output=yaml"],
+            &["get", "etcd,rmod", "--output=yaml"],
             &["describe", "pods"],
         ] {
             let seen = self

@@ -138,7 +138,7 @@ fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::
         client: server.client(),
         instance: "test".to_owned(),
         leadership,
-        metrics: Metrics::new(("sha256:0", "0.1.0"), scraped),
+        metrics: Metrics::new(scraped),
         stop: CancellationToken::new(),
     };
     (executor, directory)

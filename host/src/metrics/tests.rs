@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::*;
 use crate::observe::shelf::Scope;
-use crate::recorder::{Header, Limits};
+use crate::recorder::{Header, Limits, ShadowRecord};
+use crate::roster::Opinion;
 
 fn key() -> ClusterKey {
     ClusterKey {
@@ -91,7 +92,7 @@ fn looked(leadership: Leadership) -> (Metrics, Arc<World>) {
         recorder,
         leadership,
     };
-    let metrics = Metrics::new(("sha256:0", "1.0.0"), scraped);
+    let metrics = Metrics::new(scraped);
     metrics.see(&key(), &snapshot());
     metrics.count_pass(&key(), PassEnd::Refused, Duration::from_millis(150));
     metrics.count_refusal("Paused");
@@ -101,7 +102,30 @@ fn looked(leadership: Leadership) -> (Metrics, Arc<World>) {
         note: "x".to_owned(),
     };
     metrics.count_effect(&event, OutcomeKind::Failed);
+    metrics.show_modules(&[shown("next")]);
+    metrics.count_opinion(&Opinion {
+        record: ShadowRecord {
+            name: "next".to_owned(),
+            module: "sha256:1".to_owned(),
+            fuel: Some(7),
+            difference: Some("Delete Pod added".to_owned()),
+            answer: None,
+            failure: None,
+            refused: false,
+        },
+        differs: true,
+        failed: false,
+    });
     (metrics, world)
+}
+
+fn shown(name: &str) -> ModuleShown {
+    ModuleShown {
+        name: name.to_owned(),
+        role: "Shadow",
+        digest: "sha256:1".to_owned(),
+        version: "1.0.0".to_owned(),
+    }
 }
 
 fn shows(page: &str, line: &str) {
@@ -175,6 +199,23 @@ fn a_changed_spec_counts_as_modified_and_a_look_does_not() {
     let page = metrics.render().expect("a page");
     shows(&page, "etcd_operator_controller_clusters_modified 1");
     shows(&page, "etcd_operator_controller_clusters_created 1");
+}
+
+#[test]
+fn a_shadow_is_counted_until_its_object_is_gone() {
+    let (metrics, _) = looked(Leadership::alone());
+    let page = metrics.render().expect("a page");
+    for line in [
+        r#"binnacle_module{name="next",role="Shadow",digest="sha256:1",version="1.0.0"} 1"#,
+        r#"binnacle_shadow_decisions_total{name="next"} 1"#,
+        r#"binnacle_shadow_differences_total{name="next"} 1"#,
+        r#"binnacle_shadow_failures_total{name="next"} 0"#,
+    ] {
+        shows(&page, line);
+    }
+    metrics.show_modules(&[shown("other")]);
+    let page = metrics.render().expect("a page");
+    assert!(!page.contains("\"next\""), "{page}");
 }
 
 /// Each metric of a scrape has a row in docs/metrics.md, and each row is of a metric.

@@ -8,6 +8,9 @@ use super::{Anatomy, Error};
 /// The world every module implements; its text is the ABI.
 const WORLD: &str = include_str!("../../../reconciler-wasm/wit/world.wit");
 
+/// The world's package and its version, which is that of the two functions.
+pub const ABI: &str = "binnacle:reconciler@1.0.0";
+
 /// Wraps a core module, built for wasm32-unknown-unknown, into a component of the reconciler's world. Equal input gives
 /// equal output.
 ///
@@ -38,4 +41,14 @@ fn encode(core: &[u8]) -> anyhow::Result<Vec<u8>> {
         .module(&core)?
         .validate(true)
         .encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_abi_is_called_as_the_world_calls_itself() {
+        assert!(WORLD.contains(&format!("package {ABI};")));
+    }
 }

@@ -9,58 +9,18 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::lease::Leadership;
 use crate::metrics::Scraped;
-use crate::module::{Engine, seal};
+use crate::module::{Engine, Module};
 use crate::observe::shelf::Scope;
-use crate::recorder::{Header, Limits};
-use crate::testing::ApiServer;
+use crate::recorder::{Header, Limits, last_records};
+use crate::testing::{ApiServer, NOTHING, answering, module};
 
 const CLUSTER: &str = "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv";
 const STATUS: &str =
     "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv/status";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/infra/events";
 
-/// Does nothing, and says so.
-const NOTHING: &str = r#"{"schema":1,"actions":[],"report":{"findings":[]}}"#;
 /// Deletes a Service without any precondition.
 const OUTSIDE: &str = r#"{"schema":1,"actions":[{"effect":{"delete":{"kind":"Service","name":"other"}},"pre":{"resourceUid":"r1"}}],"report":{"findings":[]}}"#;
-
-/// A module whose `reconcile` does this, with `data` at 4096.
-fn module(engine: &Engine, reconcile: &str, data: &str) -> Module {
-    let describe = format!(
-        r#"{{"name":"small","version":"1.0.0","oldestSchema":1,"newestSchema":1,"decisionSchema":1,"minimumHost":"{}"}}"#,
-        crate::VERSION
-    );
-    let text = format!(
-        r#"(module
-            (memory (export "memory") 16)
-            (global $free (mut i32) (i32.const 65536))
-            (data (i32.const 1024) "{}")
-            (data (i32.const 4096) "{}")
-            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-                (global.get $free)
-                (global.set $free (i32.add (global.get $free) (local.get 3))))
-            (func (export "describe") (result i32)
-                (i32.store (i32.const 32) (i32.const 1024))
-                (i32.store (i32.const 36) (i32.const {}))
-                (i32.const 32))
-            (func (export "reconcile") (param i32 i32) (result i32) {reconcile}))"#,
-        describe.replace('"', "\\22"),
-        data.replace('"', "\\22"),
-        describe.len(),
-    );
-    let core = wat::parse_str(text).expect("the text is right");
-    Module::load(engine, &seal(&core).expect("it fits the world")).expect("it passes the checks")
-}
-
-/// A module that gives this answer to everything.
-fn answering(engine: &Engine, answer: &str) -> Module {
-    let reconcile = format!(
-        "(i32.store8 (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 4096)) \
-         (i32.store (i32.const 72) (i32.const {})) (i32.const 64)",
-        answer.len()
-    );
-    module(engine, &reconcile, answer)
-}
 
 fn cluster(status: &Value) -> Value {
     json!({
@@ -97,6 +57,42 @@ fn world(status: &Value) -> World {
     world
 }
 
+/// All that a pass needs, with a cluster that has no status.
+fn passes(
+    server: &ApiServer,
+    engine: &Engine,
+    directory: &std::path::Path,
+    roster: Arc<Roster>,
+) -> Passes {
+    let header = Header::new(engine.hash(), String::new(), Millis(0));
+    let recorder =
+        Arc::new(Recorder::open(directory, Limits::default(), header).expect("a recorder"));
+    let world = Arc::new(world(&Value::Null));
+    let leadership = Leadership::alone();
+    let metrics = Metrics::new(Scraped {
+        world: Arc::clone(&world),
+        recorder: Arc::clone(&recorder),
+        leadership: leadership.clone(),
+    });
+    Passes {
+        world,
+        executor: Executor {
+            client: server.client(),
+            instance: "test".to_owned(),
+            leadership,
+            metrics: metrics.clone(),
+            stop: CancellationToken::new(),
+        },
+        roster,
+        engine: engine.hash(),
+        recorder,
+        metrics,
+        turns: Semaphore::new(1),
+        shadow_turns: Semaphore::new(1),
+        memories: Memories::default(),
+    }
+}
+
 /// Runs one pass over a cluster with this status; answers with what the API server was asked to change, and what follows.
 async fn pass(
     status: Value,
@@ -113,36 +109,15 @@ async fn pass(
         );
     let engine = Engine::new(None).expect("an engine");
     let directory = tempfile::tempdir().expect("a directory");
-    let header = Header::new(engine.hash(), String::new(), Millis(0));
-    let recorder =
-        Arc::new(Recorder::open(directory.path(), Limits::default(), header).expect("a recorder"));
-    let world = Arc::new(world(&status));
-    let leadership = Leadership::alone();
-    let scraped = Scraped {
-        world: Arc::clone(&world),
-        recorder: Arc::clone(&recorder),
-        leadership: leadership.clone(),
-    };
-    let metrics = Metrics::new(("sha256:0", "1.0.0"), scraped);
+    let seat = Arc::new(Seat::built_in(module(&engine), Millis(0)));
+    let roster = Arc::new(Roster::new(Lineup::alone(seat)));
     let passes = Passes {
-        world,
-        executor: Executor {
-            client: server.client(),
-            instance: "test".to_owned(),
-            leadership,
-            metrics: metrics.clone(),
-            stop: CancellationToken::new(),
-        },
-        module: module(&engine),
-        engine: engine.hash(),
-        recorder: Arc::clone(&recorder),
-        metrics,
-        turns: Semaphore::new(1),
-        memories: Memories::default(),
+        world: Arc::new(world(&status)),
+        ..passes(&server, &engine, directory.path(), roster)
     };
     let after = passes.run(&key(), Trigger::Retry).await;
-    recorder.flush();
-    assert_eq!(recorder.written(), 1, "every pass is recorded");
+    passes.recorder.flush();
+    assert_eq!(passes.recorder.written(), 1, "every pass is recorded");
     (server.bodies(), after)
 }
 
@@ -196,6 +171,92 @@ async fn a_cluster_at_rest_costs_the_api_server_nothing() {
     let (changes, after) = pass(Value::Null, |engine| answering(engine, NOTHING)).await;
     assert!(changes.is_empty(), "{changes:?}");
     assert_eq!(after, After::Change);
+}
+
+/// The module's bytes are what decides between two answers, so an answer under the wrong digest would show.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_swaps_miss_no_pass_and_mix_no_two_modules() {
+    const SWAPS: usize = 1000;
+    let engine = Engine::new(None).expect("an engine");
+    let other = NOTHING.replace(
+        "[]}}",
+        r#"[{"kind":"note","reason":"HealthCheck","message":"x"}]}}"#,
+    );
+    let lineups = [NOTHING, &other].map(|answer| {
+        let seat = Seat::built_in(answering(&engine, answer), Millis(0));
+        Lineup::alone(Arc::new(seat))
+    });
+    let answers: BTreeMap<String, &str> = [NOTHING, other.as_str()]
+        .into_iter()
+        .zip(&lineups)
+        .map(|(answer, lineup)| (lineup.active.digest().to_owned(), answer))
+        .collect();
+    let server = ApiServer::default().answering("GET", CLUSTER, 200, cluster(&Value::Null));
+    let directory = tempfile::tempdir().expect("a directory");
+    let roster = Arc::new(Roster::new(lineups[0].clone()));
+    let passes = passes(&server, &engine, directory.path(), Arc::clone(&roster));
+    let mut ran = 0;
+    let swapping = tokio::spawn(async move {
+        for swap in 0..SWAPS {
+            roster.publish(lineups[swap % 2].clone());
+            tokio::task::yield_now().await;
+        }
+    });
+    while ran < 200 || !swapping.is_finished() {
+        let after = passes.run(&key(), Trigger::Module).await;
+        assert_eq!(after, After::Change);
+        ran += 1;
+        if ran % 100 == 0 {
+            passes.recorder.flush();
+        }
+    }
+    passes.recorder.flush();
+    let records = last_records(directory.path(), ran + 1).expect("records");
+    assert_eq!(records.len(), ran, "a pass is missing, or was made twice");
+    for record in &records {
+        let answer = record.answer.as_ref().expect("an answer").get();
+        assert_eq!(answer, answers[&record.module]);
+    }
+}
+
+/// What a shadow says is recorded; whatever it asks for, the API server hears nothing of it.
+#[tokio::test]
+async fn a_shadow_is_recorded_and_reaches_nobody() {
+    let engine = Engine::new(None).expect("an engine");
+    let seat = Arc::new(Seat::built_in(answering(&engine, NOTHING), Millis(0)));
+    let shadows = [
+        answering(&engine, OUTSIDE),
+        module(&engine, "unreachable", ""),
+    ]
+    .map(|module| Arc::new(Shadow::new(module, "next".to_owned(), Millis(0))));
+    let lineup = Lineup {
+        shadows: shadows.to_vec(),
+        ..Lineup::alone(seat)
+    };
+    let server = ApiServer::default().answering("GET", CLUSTER, 200, cluster(&Value::Null));
+    let directory = tempfile::tempdir().expect("a directory");
+    let passes = passes(
+        &server,
+        &engine,
+        directory.path(),
+        Arc::new(Roster::new(lineup)),
+    );
+    assert_eq!(passes.run(&key(), Trigger::Retry).await, After::Change);
+    assert!(server.bodies().is_empty(), "{:?}", server.bodies());
+    passes.recorder.flush();
+    let records = last_records(directory.path(), 1).expect("records");
+    let [outside, trapped] = &records[0].shadows[..] else {
+        panic!("two shadows, not {:?}", records[0].shadows)
+    };
+    assert!(outside.refused && outside.failure.is_none());
+    assert_eq!(outside.difference.as_deref(), Some("Delete Service added"));
+    assert_eq!(outside.answer.as_ref().expect("an answer").get(), OUTSIDE);
+    assert_eq!(
+        trapped.difference.as_deref(),
+        Some("Trap instead of an answer")
+    );
+    assert_eq!(shadows[0].counts().failures(), 1);
+    assert_eq!(shadows[0].differences().count(), 1);
 }
 
 fn decision(requeue: Option<Requeue>) -> Decision {

@@ -33,16 +33,16 @@ pub(super) fn unpack(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// The last whole frame of a file's content, still packed, found without unpacking those before it.
-pub(super) fn last_whole(content: &[u8]) -> Option<&[u8]> {
+/// The whole frames of a file's content in their order, still packed.
+pub(super) fn whole(content: &[u8]) -> Vec<&[u8]> {
     let mut rest = content;
-    let mut last = None;
+    let mut frames = Vec::new();
     while let Ok(size) = zstd_safe::find_frame_compressed_size(rest)
         && let Some((frame, after)) = rest.split_at_checked(size)
         && !frame.is_empty()
     {
-        last = Some(frame);
+        frames.push(frame);
         rest = after;
     }
-    last
+    frames
 }

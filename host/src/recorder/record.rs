@@ -2,11 +2,18 @@
 //!
 //! Additions keep [`FORMAT_VERSION`]; names are never used again for something else. Times are integer milliseconds.
 
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
 use contract::{Millis, PastOutcome, SCHEMA};
+use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::module::{Answer, Failure};
+use crate::module::{Answer, Failure, MODULE_LIMIT, digest};
+
+/// Packed once, sent around, read rarely.
+const MODULE_LEVEL: i32 = 19;
 
 /// The version of the file format: frames, lines, and the fields around snapshot and answer.
 pub const FORMAT_VERSION: u32 = 1;
@@ -27,6 +34,9 @@ pub struct Header {
     pub created: Millis,
     /// Digest of the module that was active then.
     pub module: String,
+    /// Modules within the file, by digest: zstd frames. The operator's own files have none; their modules lie beside them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modules: BTreeMap<String, ByteString>,
 }
 
 impl Header {
@@ -40,7 +50,32 @@ impl Header {
             engine,
             created,
             module,
+            modules: BTreeMap::new(),
         }
+    }
+
+    /// Puts a module into the file.
+    ///
+    /// # Errors
+    /// When it cannot be packed.
+    pub fn carry(&mut self, digest: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let packed = zstd::encode_all(bytes, MODULE_LEVEL)?;
+        self.modules.insert(digest.to_owned(), ByteString(packed));
+        Ok(())
+    }
+
+    /// The modules within the file that are what they are named after.
+    #[must_use]
+    pub fn carried(&self) -> BTreeMap<String, Vec<u8>> {
+        let unpacked = self.modules.iter().filter_map(|(name, packed)| {
+            let mut bytes = Vec::new();
+            let mut limited = zstd::Decoder::new(&packed.0[..])
+                .ok()?
+                .take(MODULE_LIMIT as u64);
+            limited.read_to_end(&mut bytes).ok()?;
+            (digest(&bytes) == *name).then(|| (name.clone(), bytes))
+        });
+        unpacked.collect()
     }
 }
 
@@ -79,6 +114,63 @@ pub struct Record {
     /// What became of the answer's actions.
     #[serde(default)]
     pub results: Vec<ActionResult>,
+    /// What modules said that were asked beside it and not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shadows: Vec<ShadowRecord>,
+}
+
+/// What a module said that was not followed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowRecord {
+    /// Name of its ReconcilerModule.
+    pub name: String,
+    /// Its digest.
+    pub module: String,
+    /// Fuel it used; none when it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+    /// How its answer differs from the one that was followed, without names; none when it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    /// Its answer as it crossed, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<RawValue>>,
+    /// Why it gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RecordedFailure>,
+    /// The envelope would have refused it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
+}
+
+impl ShadowRecord {
+    /// The record of one answer of the module `name` with the digest `module`.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        module: &str,
+        decided: Result<Answer, Failure>,
+        refused: bool,
+        difference: Option<String>,
+    ) -> Self {
+        let (fuel, bytes, failure) = match decided {
+            Ok(answer) => (Some(answer.fuel), Some(answer.bytes), None),
+            Err(failure) => (None, None, Some(RecordedFailure::from(&failure))),
+        };
+        Self {
+            name: name.to_owned(),
+            module: module.to_owned(),
+            fuel,
+            // An answer that was read as a decision is JSON.
+            answer: bytes
+                .filter(|_| difference.is_some())
+                .and_then(|bytes| raw(bytes).ok()),
+            difference,
+            failure,
+            refused,
+        }
+    }
 }
 
 /// Which cluster a record is about.
@@ -159,6 +251,7 @@ impl Record {
                     outcome: outcome.clone(),
                 })
                 .collect(),
+            shadows: Vec::new(),
         })
     }
 }

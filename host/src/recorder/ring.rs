@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use super::frame;
+use crate::module::digest;
 
 /// Segments a full ring is made of: what is forgotten at once is this part of it.
 const SEGMENTS: u64 = 16;
@@ -50,7 +51,9 @@ impl Ring {
     pub(super) fn last_seq(&self) -> io::Result<Option<u64>> {
         for segment in segments(&self.directory)?.iter().rev() {
             let content = fs::read(segment)?;
-            let lines = frame::last_whole(&content).map(|mut last| frame::unpack(&mut last));
+            let lines = frame::whole(&content)
+                .pop()
+                .map(|mut last| frame::unpack(&mut last));
             if let Some(Ok(lines)) = lines
                 && let Some(seq) = last_seq(&lines)
             {
@@ -147,6 +150,13 @@ pub fn module_file(directory: &Path, digest: &str) -> PathBuf {
     // A digest comes from a file that anybody may have written: only its digits become part of a path.
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     directory.join(MODULES).join(format!("{name}.wasm"))
+}
+
+/// The module of this digest, if it is kept in a directory of recordings and is what it is named after.
+#[must_use]
+pub fn kept_module(directory: &Path, name: &str) -> Option<Vec<u8>> {
+    let bytes = fs::read(module_file(directory, name)).ok()?;
+    (digest(&bytes) == name).then_some(bytes)
 }
 
 /// The number of the last record in some lines.

@@ -104,8 +104,11 @@ impl Writer {
             return report("write a record", Err(error.into()));
         }
         self.lines.push(b'\n');
-        if !self.used.contains(&record.module) {
-            self.used.insert(record.module.clone());
+        let beside = record.shadows.iter().map(|shadow| &shadow.module);
+        for module in std::iter::once(&record.module).chain(beside) {
+            if !self.used.contains(module) {
+                self.used.insert(module.clone());
+            }
         }
         let open = self.open.get_or_insert_with(|| Open {
             first: record.seq,

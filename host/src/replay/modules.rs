@@ -1,11 +1,12 @@
-//! Which module decides a record again: the one that was named, else the recording's own.
+//! Which module decides a record again: the one that was named, else the recording's own, from within it or beside it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use super::Question;
 use crate::module::{Engine, Error as LoadError, Module, Source, digest};
-use crate::recorder::{Record, module_file};
+use crate::recorder::{Header, Record, module_file};
 
 /// Why there is no module to decide with.
 #[derive(Debug, thiserror::Error)]
@@ -45,20 +46,46 @@ pub(super) struct Modules<'a> {
     engine: &'a Engine,
     hash: String,
     named: Option<Module>,
+    against: Option<Module>,
+    sequence: Option<u64>,
+    /// From within recordings, by digest.
+    inside: Mutex<BTreeMap<String, Vec<u8>>>,
     kept: Mutex<BTreeMap<String, Module>>,
 }
 
 impl<'a> Modules<'a> {
-    pub(super) fn new(engine: &'a Engine, named: Option<&Source>) -> Result<Self, Error> {
-        let named = named
-            .map(|source| load(engine, &source.bytes))
-            .transpose()?;
+    pub(super) fn new(engine: &'a Engine, question: &Question) -> Result<Self, Error> {
+        let ready = |source: &Option<Source>| {
+            let source = source.as_ref();
+            source.map(|source| load(engine, &source.bytes)).transpose()
+        };
         Ok(Self {
             engine,
             hash: engine.hash(),
-            named,
+            named: ready(&question.module)?,
+            against: ready(&question.against)?,
+            sequence: question.sequence,
+            inside: Mutex::default(),
             kept: Mutex::default(),
         })
+    }
+
+    /// Takes the modules that a recording carries within it.
+    pub(super) fn offer(&self, header: &Header) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        for (digest, bytes) in header.carried() {
+            inside.insert(digest, bytes);
+        }
+    }
+
+    /// Whether this record is one to look at.
+    pub(super) fn is_asked(&self, record: &Record) -> bool {
+        self.sequence.is_none_or(|sequence| sequence == record.seq)
+    }
+
+    /// The module to compare with instead of the recording.
+    pub(super) const fn against(&self) -> Option<&Module> {
+        self.against.as_ref()
     }
 
     /// The hash of the engine that replays.
@@ -75,7 +102,11 @@ impl<'a> Modules<'a> {
         if let Some(module) = kept.get(&record.module) {
             return Ok(module.clone());
         }
-        let module = load(self.engine, &bytes(record, file)?)?;
+        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = match inside.get(&record.module) {
+            Some(bytes) => load(self.engine, bytes)?,
+            None => load(self.engine, &bytes(record, file)?)?,
+        };
         kept.insert(record.module.clone(), module.clone());
         Ok(module)
     }

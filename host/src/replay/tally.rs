@@ -1,17 +1,20 @@
-//! What a replay found, summed up.
+//! What a replay found, summed up: how many decisions differ, and in how many ways.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::difference::{Difference, Found};
+use super::compare::Found;
+use crate::difference::Difference;
 use crate::module::Module;
 use crate::recorder::{Break, Record};
 
-/// Differences that are told one by one; the others are counted.
-const TOLD: usize = 10;
+/// Ways that are told apart; differences of further ones are counted together.
+const WAYS: usize = 100;
+/// What those are called.
+const FURTHER: &str = "further ways";
 
-/// Sums over replayed decisions, and the first differences.
+/// Sums over replayed decisions, and an example of each way in which some differ.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tally {
@@ -25,8 +28,18 @@ pub struct Tally {
     clusters: BTreeSet<String>,
     /// Digests of the modules that decided again.
     modules: BTreeSet<String>,
-    differences: Vec<Told>,
+    /// By cause.
+    ways: BTreeMap<String, Way>,
     breaks: Vec<Break>,
+}
+
+/// Differences of one cause.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Way {
+    pub(super) count: usize,
+    /// The first one of the recording.
+    pub(super) example: Told,
 }
 
 /// One difference, and where it is.
@@ -40,6 +53,12 @@ pub(super) struct Told {
     pub(super) cluster: String,
     #[serde(flatten)]
     pub(super) difference: Difference,
+}
+
+impl Told {
+    const fn place(&self) -> (usize, u64) {
+        (self.file, self.seq)
+    }
 }
 
 impl Tally {
@@ -59,6 +78,12 @@ impl Tally {
     #[must_use]
     pub const fn differing(&self) -> usize {
         self.differing
+    }
+
+    /// In how many ways they differ.
+    #[must_use]
+    pub fn ways(&self) -> usize {
+        self.ways.len()
     }
 
     /// Equal ones whose fuel was not compared.
@@ -85,18 +110,28 @@ impl Tally {
         &self.modules
     }
 
-    pub(super) fn told(&self) -> &[Told] {
-        &self.differences
+    /// Causes, the most frequent first.
+    pub(super) fn by_count(&self) -> Vec<(&str, &Way)> {
+        let mut ways: Vec<_> = self
+            .ways
+            .iter()
+            .map(|(cause, way)| (cause.as_str(), way))
+            .collect();
+        ways.sort_by_key(|(_, way)| (usize::MAX - way.count, way.example.place()));
+        ways
     }
 
     pub(super) fn note_break(&mut self, place: Break) {
         self.breaks.push(place);
     }
 
-    pub(super) fn count(&mut self, record: &Record, module: &Module, found: Found, file: usize) {
+    /// Counts one record that was decided by these modules.
+    pub(super) fn count(&mut self, record: &Record, by: &[&Module], found: Found, file: usize) {
         self.decisions += 1;
         insert(&mut self.clusters, &record.cluster.uid);
-        insert(&mut self.modules, module.digest());
+        for module in by {
+            insert(&mut self.modules, module.digest());
+        }
         match found {
             Found::Equal { fuel_compared } => {
                 self.equal += 1;
@@ -109,14 +144,15 @@ impl Tally {
             Found::Differs(difference) => {
                 self.differing += 1;
                 let cluster = format!("{}/{}", record.cluster.namespace, record.cluster.name);
-                let told = Told {
+                let cause = difference.cause();
+                let example = Told {
                     file,
                     seq: record.seq,
                     now: record.now,
                     cluster,
                     difference: *difference,
                 };
-                self.tell(told);
+                self.tell(cause, Way { count: 1, example });
             }
         }
     }
@@ -130,7 +166,7 @@ impl Tally {
             differing,
             clusters,
             modules,
-            differences,
+            ways,
             breaks,
         } = other;
         self.decisions += decisions;
@@ -141,19 +177,30 @@ impl Tally {
         self.clusters.extend(clusters);
         self.modules.extend(modules);
         self.breaks.extend(breaks);
-        for told in differences {
-            self.tell(told);
+        for (cause, way) in ways {
+            self.tell(cause, way);
         }
     }
 
-    /// Workers finish in any order; the first ones are those of the recording.
-    fn tell(&mut self, told: Told) {
-        let place = |told: &Told| (told.file, told.seq);
-        let at = self
-            .differences
-            .partition_point(|other| place(other) < place(&told));
-        self.differences.insert(at, told);
-        self.differences.truncate(TOLD);
+    /// Workers finish in any order; the example is the first one of the recording.
+    fn tell(&mut self, cause: String, way: Way) {
+        let is_known = self.ways.contains_key(&cause);
+        let cause = if is_known || self.ways.len() < WAYS {
+            cause
+        } else {
+            FURTHER.to_owned()
+        };
+        match self.ways.get_mut(&cause) {
+            None => {
+                self.ways.insert(cause, way);
+            }
+            Some(known) => {
+                known.count += way.count;
+                if way.example.place() < known.example.place() {
+                    known.example = way.example;
+                }
+            }
+        }
     }
 }
 

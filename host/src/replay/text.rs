@@ -3,22 +3,37 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::difference::{Change, Difference};
 use super::tally::{Tally, Told};
+use crate::difference::{Change, Difference};
 use crate::output::{count, grouped, time};
 use crate::recorder::RecordedFailure;
 
-pub(super) fn text(tally: &Tally, took: Duration) -> String {
+/// What the two sides are called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    pub(super) one: &'static str,
+    pub(super) other: &'static str,
+}
+
+/// A decision as recorded, and decided again.
+pub(super) const RECORDED: Sides = Sides {
+    one: "recorded",
+    other: "replayed",
+};
+/// Two modules on one recording.
+pub(super) const MODULES: Sides = Sides {
+    one: "module ",
+    other: "against",
+};
+
+pub(super) fn text(tally: &Tally, sides: Sides, took: Duration) -> String {
     let mut text = String::new();
-    for told in tally.told() {
-        tell(told, &mut text);
-    }
-    let untold = tally.differing() - tally.told().len();
-    if untold > 0 {
+    for (cause, way) in tally.by_count() {
         line(
             &mut text,
-            &format!("… and {} more that differ.\n", grouped(untold)),
+            &format!("{}: {cause}", count(way.count, "decision")),
         );
+        tell(&way.example, sides, &mut text);
     }
     line(&mut text, &verdict(tally));
     line(&mut text, &origin(tally, took));
@@ -36,7 +51,16 @@ fn verdict(tally: &Tally) -> String {
         return "Nothing to replay: no decision could be read.".to_owned();
     }
     if tally.differing() > 0 {
-        return format!("{} of {decisions} differ.", grouped(tally.differing()));
+        return format!(
+            "{} of {decisions} {}, in {}. To look closer at one: --sequence RECORD.",
+            grouped(tally.differing()),
+            if tally.differing() == 1 {
+                "differs"
+            } else {
+                "differ"
+            },
+            count(tally.ways(), "way")
+        );
     }
     let fuel = match tally.without_fuel() {
         0 => "byte by byte, fuel included".to_owned(),
@@ -74,25 +98,29 @@ fn origin(tally: &Tally, took: Duration) -> String {
     )
 }
 
-fn tell(told: &Told, text: &mut String) {
-    line(
-        text,
-        &format!("Record {}  {}  {}", told.seq, time(told.now), told.cluster),
-    );
+fn tell(told: &Told, sides: Sides, text: &mut String) {
+    let (at, cluster) = (time(told.now), &told.cluster);
+    line(text, &format!("  Record {}  {at}  {cluster}", told.seq));
     match &told.difference {
         Difference::Answer { changes } => {
             for change in changes {
-                tell_change(change, text);
+                tell_change(change, sides, text);
             }
         }
         Difference::Fuel { recorded, replayed } => {
-            line(text, "  same answer, other fuel");
-            two(text, &grouped_fuel(*recorded), &grouped_fuel(*replayed));
-        }
-        Difference::Failure { recorded, replayed } => {
-            line(text, "  decision");
+            line(text, "    same answer, other fuel");
             two(
                 text,
+                sides,
+                &grouped_fuel(*recorded),
+                &grouped_fuel(*replayed),
+            );
+        }
+        Difference::Failure { recorded, replayed } => {
+            line(text, "    decision");
+            two(
+                text,
+                sides,
                 &outcome(recorded.as_ref()),
                 &outcome(replayed.as_ref()),
             );
@@ -101,20 +129,21 @@ fn tell(told: &Told, text: &mut String) {
     text.push('\n');
 }
 
-fn tell_change(change: &Change, text: &mut String) {
+fn tell_change(change: &Change, sides: Sides, text: &mut String) {
     let Change {
+        cause: _,
         what,
         recorded,
         replayed,
     } = change;
-    line(text, &format!("  {what}"));
+    line(text, &format!("    {what}"));
     let words = |side: &Option<String>| side.clone().unwrap_or_else(|| "nothing".to_owned());
-    two(text, &words(recorded), &words(replayed));
+    two(text, sides, &words(recorded), &words(replayed));
 }
 
-fn two(text: &mut String, recorded: &str, replayed: &str) {
-    line(text, &format!("    recorded  {recorded}"));
-    line(text, &format!("    replayed  {replayed}"));
+fn two(text: &mut String, sides: Sides, one: &str, other: &str) {
+    line(text, &format!("      {}  {one}", sides.one));
+    line(text, &format!("      {}  {other}", sides.other));
 }
 
 fn grouped_fuel(fuel: u64) -> String {

@@ -30,6 +30,7 @@ pub(super) async fn dispatch(
     let mut leads = leadership.subscribe();
     let working = async {
         passes.world.settle().await;
+        passes.roster.settled().await;
         loop {
             if leads.wait_for(|leads| *leads).await.is_err() {
                 return;

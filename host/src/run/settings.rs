@@ -16,7 +16,7 @@ use crate::observe::shelf::Scope;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The cluster to serve.
-pub(super) async fn kube_config(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Config> {
+pub(crate) async fn kube_config(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Config> {
     let mut config = match kubeconfig {
         Some(path) => {
             let file = Kubeconfig::read_from(&path)

@@ -12,6 +12,7 @@ mod etcd;
 mod ids;
 mod issue;
 mod kubernetes;
+mod module;
 pub mod names;
 mod predecessor;
 mod report;
@@ -32,6 +33,11 @@ pub use issue::{MADE_FILES, Order, authority_keys};
 pub use kubernetes::{
     DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
     ServicePort, Volume, VolumePhase,
+};
+pub use module::{
+    BuiltIn, ConfigMapSource, FileSource, FirstDifference, FuelUsed, MODULE_KEY, MODULE_KIND,
+    MODULE_PLURAL, MODULE_VERSION, ModulePhase, ModuleRole, ModuleSource, ReconcilerModuleSpec,
+    ReconcilerModuleStatus, SelfTest,
 };
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};

@@ -211,6 +211,14 @@ reasons! {
     ActionFailed,
     /// The module's answer was refused as a whole or in part.
     DecisionRefused,
+    /// A reconciler module is loaded and in its role.
+    ModuleInRole,
+    /// A reconciler module cannot be used; what decided before goes on deciding.
+    ModuleRefused,
+    /// An older ReconcilerModule has the role that this one asks for.
+    ModuleWaiting,
+    /// A module failed more often than its limit allows, and the last good one decides again.
+    ModuleFellBack,
     /// Nothing to do; members are looked at again.
     HealthCheck,
 }

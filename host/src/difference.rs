@@ -1,32 +1,22 @@
-//! How a decision differs from the recorded one, in terms of actions.
+//! How one answer to a snapshot differs from another, in terms of actions, and which differences have one cause.
+//!
+//! Knows two answers; whether one of them was recorded, and which is right, is not its business.
+
+use std::collections::BTreeSet;
 
 use contract::{Action, Decision};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::module::Module;
-use crate::recorder::{Record, RecordedFailure};
+use crate::module::{Answer, Failure};
+use crate::recorder::RecordedFailure;
 
 /// Places within one action that are shown.
 const PLACES: usize = 6;
 /// Longest value that is shown whole.
 const LONGEST: usize = 120;
 
-/// The comparison of one record.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// Equal bytes.
-    Equal {
-        /// Fuel was compared and is equal too. Another module or engine may use another amount.
-        fuel_compared: bool,
-    },
-    /// It failed then and fails in the same way again.
-    FailedAlike,
-    /// It differs.
-    Differs(Box<Difference>),
-}
-
-/// In which way a decision differs.
+/// In which way an answer differs from the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "kind",
@@ -58,6 +48,8 @@ pub enum Difference {
 /// One part of an answer that is other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
+    /// What is other, without names: many differences share it.
+    pub cause: String,
     /// Which part: an action, or the path of a field.
     pub what: String,
     /// As recorded; none when it was not there.
@@ -66,81 +58,62 @@ pub struct Change {
     pub replayed: Option<String>,
 }
 
-/// Decides one record again.
-pub(super) fn compare(record: &Record, module: &Module, engine: &str) -> Found {
-    let snapshot = record.snapshot.get().as_bytes();
-    let Some(answer) = &record.answer else {
-        return compare_failure(record, module);
-    };
-    match module.answer(snapshot) {
-        Ok(again) if again.bytes == answer.get().as_bytes() => {
-            let same = record.module == module.digest() && record.engine == engine;
-            match record.fuel.filter(|_| same) {
-                Some(recorded) if recorded != again.fuel => differs(Difference::Fuel {
-                    recorded,
-                    replayed: again.fuel,
-                }),
-                fuel => Found::Equal {
-                    fuel_compared: fuel.is_some(),
-                },
+impl Difference {
+    /// What the difference comes to without names and values, such as `Delete Pod added; report other`. Differences of one
+    /// cause read the same.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Answer { changes } => {
+                let causes: BTreeSet<&str> =
+                    changes.iter().map(|change| change.cause.as_str()).collect();
+                causes.into_iter().collect::<Vec<_>>().join("; ")
+            }
+            Self::Fuel { .. } => "same answer, other fuel".to_owned(),
+            Self::Failure { recorded, replayed } => {
+                format!("{} instead of {}", end(replayed), end(recorded))
             }
         }
-        Ok(_) => compare_answers(record, answer.get(), module),
-        Err(failure) => differs(Difference::Failure {
-            recorded: None,
-            replayed: Some(RecordedFailure::from(&failure)),
+    }
+}
+
+fn end(failure: &Option<RecordedFailure>) -> &str {
+    failure
+        .as_ref()
+        .map_or("an answer", |failure| failure.name.as_str())
+}
+
+/// How `other` differs from `one`, both answers to the same snapshot; none when they are equal or fail alike.
+#[must_use]
+pub fn between(
+    one: Result<&Answer, &Failure>,
+    other: Result<&Answer, &Failure>,
+) -> Option<Difference> {
+    match (one, other) {
+        (Ok(one), Ok(other)) if one.bytes == other.bytes => None,
+        (Ok(one), Ok(other)) => Some(Difference::Answer {
+            changes: changes(&one.decision, &other.decision),
+        }),
+        (Err(one), Err(other)) if one.name() == other.name() => None,
+        (one, other) => Some(Difference::Failure {
+            recorded: one.err().map(RecordedFailure::from),
+            replayed: other.err().map(RecordedFailure::from),
         }),
     }
 }
 
-fn differs(difference: Difference) -> Found {
-    Found::Differs(Box::new(difference))
-}
-
-fn compare_failure(record: &Record, module: &Module) -> Found {
-    let recorded = record.failure.clone();
-    let replayed = module
-        .decide(record.snapshot.get().as_bytes())
-        .err()
-        .map(|failure| RecordedFailure::from(&failure));
-    match (&recorded, &replayed) {
-        (Some(then), Some(again)) if then.name == again.name => Found::FailedAlike,
-        (Some(_) | None, Some(_) | None) => differs(Difference::Failure { recorded, replayed }),
-    }
-}
-
-fn compare_answers(record: &Record, recorded: &str, module: &Module) -> Found {
-    let replayed = match module.decide(record.snapshot.get().as_bytes()) {
-        Ok(answer) => answer.decision,
-        Err(failure) => {
-            return differs(Difference::Failure {
-                recorded: None,
-                replayed: Some(RecordedFailure::from(&failure)),
-            });
-        }
-    };
-    let changes = match serde_json::from_str::<Decision>(recorded) {
-        Ok(recorded) => changes(&recorded, &replayed),
-        Err(error) => vec![Change {
-            what: "answer".to_owned(),
-            recorded: Some(format!("cannot be read: {error}")),
-            replayed: Some(output_count(&replayed)),
-        }],
-    };
-    differs(Difference::Answer { changes })
-}
-
-fn output_count(decision: &Decision) -> String {
-    crate::output::count(decision.actions.len(), "action")
-}
-
 /// The parts in which two decisions differ; one that says so if only their text does.
-fn changes(recorded: &Decision, replayed: &Decision) -> Vec<Change> {
+#[must_use]
+pub fn changes(recorded: &Decision, replayed: &Decision) -> Vec<Change> {
     let mut changes = action_changes(&recorded.actions, &replayed.actions);
     let rest = |decision: &Decision| serde_json::json!({ "requeue": decision.requeue, "report": decision.report });
-    places("", &rest(recorded), &rest(replayed), &mut changes);
+    for part in ["requeue", "report"] {
+        let (one, other) = (&rest(recorded)[part], &rest(replayed)[part]);
+        places(part, &format!("{part} other"), one, other, &mut changes);
+    }
     if changes.is_empty() {
         changes.push(Change {
+            cause: "same decision in other bytes".to_owned(),
             what: "text of the answer".to_owned(),
             recorded: Some("says the same in other bytes".to_owned()),
             replayed: None,
@@ -157,6 +130,7 @@ fn action_changes(recorded: &[Action], replayed: &[Action]) -> Vec<Change> {
         let name = label(action);
         let Some(at) = rest.iter().position(|other| label(other) == name) else {
             changes.push(Change {
+                cause: format!("{} missing", sort(action)),
                 what: name,
                 recorded: Some("decided".to_owned()),
                 replayed: None,
@@ -167,7 +141,8 @@ fn action_changes(recorded: &[Action], replayed: &[Action]) -> Vec<Change> {
         changes.extend(added.iter().map(added_action));
         if let Some((other, after)) = found.split_first() {
             let mut within = Vec::new();
-            places(&name, &value(action), &value(other), &mut within);
+            let cause = format!("{} other", sort(action));
+            places(&name, &cause, &value(action), &value(other), &mut within);
             within.truncate(PLACES);
             changes.append(&mut within);
             rest = after;
@@ -179,25 +154,28 @@ fn action_changes(recorded: &[Action], replayed: &[Action]) -> Vec<Change> {
 
 fn added_action(action: &Action) -> Change {
     Change {
+        cause: format!("{} added", sort(action)),
         what: label(action),
         recorded: None,
         replayed: Some("decided".to_owned()),
     }
 }
 
+/// `Apply Pod`, `UpdateStatus`: what it does, without to whom.
+fn sort(action: &Action) -> String {
+    let kind = action.effect.kind().map(contract::ObjectKind::name);
+    let words = [Some(action.effect.name()), kind];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 /// `Apply Pod example-x1`, `UpdateStatus`.
 fn label(action: &Action) -> String {
-    let kind = action
-        .effect
-        .kind()
-        .map(contract::ObjectKind::name)
-        .unwrap_or_default();
-    let words = [action.effect.name(), kind, &action.effect.target()].map(str::to_owned);
-    words
-        .into_iter()
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let (sort, target) = (sort(action), action.effect.target());
+    if target.is_empty() {
+        sort
+    } else {
+        format!("{sort} {target}")
+    }
 }
 
 /// Our own types always have a JSON form.
@@ -206,14 +184,8 @@ fn value(action: &Action) -> Value {
 }
 
 /// The paths at which two documents differ, as deep as they can be told apart.
-fn places(path: &str, recorded: &Value, replayed: &Value, found: &mut Vec<Change>) {
-    let at = |key: &str| {
-        if path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{path} {key}")
-        }
-    };
+fn places(path: &str, cause: &str, recorded: &Value, replayed: &Value, found: &mut Vec<Change>) {
+    let at = |key: &str| format!("{path} {key}");
     match (recorded, replayed) {
         (one, other) if one == other => {}
         (Value::Object(one), Value::Object(other)) => {
@@ -222,6 +194,7 @@ fn places(path: &str, recorded: &Value, replayed: &Value, found: &mut Vec<Change
                 let (one, other) = (one.get(key), other.get(key));
                 places(
                     &at(key),
+                    cause,
                     one.unwrap_or(&Value::Null),
                     other.unwrap_or(&Value::Null),
                     found,
@@ -230,10 +203,11 @@ fn places(path: &str, recorded: &Value, replayed: &Value, found: &mut Vec<Change
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             for (index, (one, other)) in one.iter().zip(other).enumerate() {
-                places(&at(&index.to_string()), one, other, found);
+                places(&at(&index.to_string()), cause, one, other, found);
             }
         }
         (one, other) => found.push(Change {
+            cause: cause.to_owned(),
             what: path.to_owned(),
             recorded: shown(one),
             replayed: shown(other),

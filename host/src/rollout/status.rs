@@ -1,0 +1,248 @@
+//! What a ReconcilerModule's status says: its phase, one condition, and how its module does.
+//!
+//! Pure: takes the status before and gives the one to store.
+
+use contract::{
+    Condition, ConditionStatus, ModulePhase, ModuleRole, Reason, ReconcilerModuleStatus,
+};
+
+use super::assign::Assigned;
+use super::entry::{Attempt, Entry, FellBack, Place, Standing};
+use crate::module::ABI;
+use crate::roster::Counts;
+
+/// Type of the condition.
+const CONDITION: &str = "Ready";
+/// A condition's message is for people; this much of it.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// Where a module stands, in one word, one reason and one sentence.
+struct Verdict {
+    phase: ModulePhase,
+    reason: Reason,
+    message: String,
+}
+
+/// The status of one object. `now` is the time as RFC 3339.
+pub(super) fn status(
+    entry: &Entry,
+    assigned: &Assigned,
+    before: &ReconcilerModuleStatus,
+    now: &str,
+) -> ReconcilerModuleStatus {
+    let Verdict {
+        phase,
+        reason,
+        message,
+    } = verdict(entry, assigned);
+    let standing = entry.standing.as_ref();
+    let mut status = ReconcilerModuleStatus {
+        phase,
+        observed_generation: Some(entry.resource.generation),
+        conditions: vec![condition(phase, reason, message, before, now)],
+        fell_back_from: entry.fell_back.as_ref().map(|fell| fell.digest.clone()),
+        ..ReconcilerModuleStatus::default()
+    };
+    if let Some(standing) = standing {
+        describe(standing, &mut status);
+    }
+    status
+}
+
+/// Whether two statuses tell people the same, but for how often.
+pub(super) fn is_same_but_for_counts(
+    one: &ReconcilerModuleStatus,
+    other: &ReconcilerModuleStatus,
+) -> bool {
+    let without = |status: &ReconcilerModuleStatus| {
+        let mut status = status.clone();
+        status.decisions = 0;
+        status.failures = 0;
+        status.differences = 0;
+        for count in status.differences_by_kind.values_mut() {
+            *count = 0;
+        }
+        status.fuel = None;
+        status
+    };
+    without(one) == without(other)
+}
+
+fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
+    let name = &entry.resource.name;
+    let said = |phase, reason, message| Verdict {
+        phase,
+        reason,
+        message,
+    };
+    if let Some(FellBack { digest, why }) = &entry.fell_back {
+        let why = why.as_ref().map_or_else(
+            || "it failed more often than its failureLimit allows".to_owned(),
+            Clone::clone,
+        );
+        return said(
+            ModulePhase::FellBack,
+            Reason::ModuleFellBack,
+            format!(
+                "Module {digest} was taken out of its role: {why}. {} It is tried again when the spec changes.",
+                rest(entry)
+            ),
+        );
+    }
+    match &entry.attempt {
+        Attempt::Loading => {
+            let what = "The module is being fetched, checked and compiled.".to_owned();
+            return said(ModulePhase::Loading, Reason::NotYetObserved, what);
+        }
+        Attempt::Refused { why, again, .. } => {
+            let again = if again.is_some() {
+                " It is tried again."
+            } else {
+                " Change the spec to have it tried again."
+            };
+            return said(
+                ModulePhase::Refused,
+                Reason::ModuleRefused,
+                format!("{}. {}{again}", capital(why), rest(entry)),
+            );
+        }
+        Attempt::Done => {}
+    }
+    if assigned.waiting.contains(name) {
+        let holder = assigned.holder.as_deref().unwrap_or_default();
+        return said(
+            ModulePhase::Waiting,
+            Reason::ModuleWaiting,
+            format!(
+                "The ReconcilerModule {holder} is older and has the role Active. Delete it, or give one of the two another role."
+            ),
+        );
+    }
+    let mut message = entry.standing.as_ref().map(in_role).unwrap_or_default();
+    if assigned.holder.as_ref() == Some(name) && !assigned.waiting.is_empty() {
+        message.push_str(&format!(
+            " The younger ReconcilerModule {} asks for the same role and waits.",
+            assigned.waiting.join(" and ")
+        ));
+    }
+    said(ModulePhase::InRole, Reason::ModuleInRole, message)
+}
+
+fn in_role(standing: &Standing) -> String {
+    let digest = standing.place.digest();
+    let mut message = match &standing.place {
+        Place::Active(_) => format!("Module {digest} decides."),
+        Place::Canary(clusters, _) => {
+            format!("Module {digest} decides for the clusters that match {clusters}.")
+        }
+        Place::Shadow(_) => {
+            format!("Module {digest} is asked beside the one that decides, and not followed.")
+        }
+    };
+    if let Some(why) = &standing.kept {
+        message.push_str(&format!(
+            " It is the copy that was kept, because its source is of no use: {why}."
+        ));
+    }
+    message
+}
+
+/// What stays when the module that was asked for is not in its role.
+fn rest(entry: &Entry) -> String {
+    match (&entry.standing, entry.role()) {
+        (Some(standing), _) => format!("Module {} stays in its role.", standing.place.digest()),
+        (None, Some(ModuleRole::Canary)) => {
+            "No cluster is decided by it; the active module decides.".to_owned()
+        }
+        (None, Some(ModuleRole::Shadow)) => "Nothing is compared.".to_owned(),
+        (None, Some(ModuleRole::Active) | None) => {
+            "The module that the operator was started with decides.".to_owned()
+        }
+    }
+}
+
+fn describe(standing: &Standing, status: &mut ReconcilerModuleStatus) {
+    let (description, size, counts) = match &standing.place {
+        Place::Active(seat) | Place::Canary(_, seat) => (
+            seat.module().description(),
+            seat.module().size(),
+            seat.counts(),
+        ),
+        Place::Shadow(shadow) => (shadow.description(), shadow.size(), shadow.counts()),
+    };
+    let (oldest, newest) = (description.oldest_schema, description.newest_schema);
+    status.role = Some(standing.place.role());
+    status.digest = Some(standing.place.digest().to_owned());
+    status.module = Some(format!("{} {}", description.name, description.version));
+    status.size = i64::try_from(size).ok();
+    status.abi = Some(ABI.to_owned());
+    status.schemas = Some(if oldest == newest {
+        oldest.to_string()
+    } else {
+        format!("{oldest}-{newest}")
+    });
+    status.self_test = Some(standing.self_test.clone());
+    count(counts, status);
+    if let Place::Shadow(shadow) = &standing.place {
+        let differences = shadow.differences();
+        status.differences = signed(differences.count());
+        status.differences_by_kind = differences
+            .by_kind
+            .into_iter()
+            .map(|(kind, count)| (kind, signed(count)))
+            .collect();
+        status.first_differences = differences.first;
+    }
+}
+
+fn count(counts: &Counts, status: &mut ReconcilerModuleStatus) {
+    status.since = jiff::Timestamp::from_millisecond(counts.since().0)
+        .ok()
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    status.decisions = signed(counts.decisions());
+    status.failures = signed(counts.failures());
+    status.fuel = counts.fuel();
+}
+
+fn condition(
+    phase: ModulePhase,
+    reason: Reason,
+    message: String,
+    before: &ReconcilerModuleStatus,
+    now: &str,
+) -> Condition {
+    let status = match phase {
+        ModulePhase::InRole => ConditionStatus::True,
+        ModulePhase::Loading => ConditionStatus::Unknown,
+        ModulePhase::Waiting | ModulePhase::Refused | ModulePhase::FellBack => {
+            ConditionStatus::False
+        }
+    };
+    let message: String = message.chars().take(LONGEST_MESSAGE).collect();
+    let before = before.conditions.iter().find(|one| one.kind == CONDITION);
+    let since = before
+        .filter(|one| one.status == status)
+        .and_then(|one| one.last_transition_time.clone());
+    let updated = before
+        .filter(|one| one.status == status && one.reason == reason.name() && one.message == message)
+        .and_then(|one| one.last_update_time.clone());
+    Condition {
+        kind: CONDITION.to_owned(),
+        status,
+        last_update_time: Some(updated.unwrap_or_else(|| now.to_owned())),
+        last_transition_time: Some(since.unwrap_or_else(|| now.to_owned())),
+        reason: reason.name().to_owned(),
+        message,
+    }
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

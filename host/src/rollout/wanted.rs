@@ -1,0 +1,159 @@
+//! What a ReconcilerModule asks for, read from its spec.
+//!
+//! The API server's rules are checked once more, because objects can be stored past them. Pure.
+
+use std::path::PathBuf;
+
+use contract::{ConfigMapSource, FileSource, MODULE_KEY, ModuleRole, ReconcilerModuleSpec};
+use kube::core::Selector;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Failures within the window that are borne unless the spec says another number.
+const FAILURE_LIMIT: usize = 3;
+
+/// A spec that can be followed.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) source: Source,
+    /// `sha256:` and hex; none only where nothing acts, or where the source is the built-in module.
+    pub(super) digest: Option<String>,
+    pub(super) role: Role,
+    pub(super) failure_limit: usize,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    BuiltIn,
+    ConfigMap { name: String, key: String },
+    File(PathBuf),
+}
+
+/// What is decided on.
+#[derive(Clone, Debug)]
+pub(super) enum Role {
+    Active,
+    Shadow,
+    Canary(Selector),
+}
+
+impl Role {
+    pub(super) const fn name(&self) -> ModuleRole {
+        match self {
+            Self::Active => ModuleRole::Active,
+            Self::Shadow => ModuleRole::Shadow,
+            Self::Canary(_) => ModuleRole::Canary,
+        }
+    }
+}
+
+/// Reads a spec; else says in words what is wrong with it.
+pub(super) fn wanted(spec: &Value) -> Result<Wanted, String> {
+    let ReconcilerModuleSpec {
+        source,
+        sha256,
+        role,
+        clusters,
+        failure_limit,
+    } = ReconcilerModuleSpec::deserialize(spec)
+        .map_err(|error| format!("the spec cannot be read: {error}"))?;
+    let source = match (source.built_in, source.config_map, source.file) {
+        (Some(_), None, None) => Source::BuiltIn,
+        (None, Some(ConfigMapSource { name, key }), None) => Source::ConfigMap {
+            name,
+            key: key.unwrap_or_else(|| MODULE_KEY.to_owned()),
+        },
+        (None, None, Some(FileSource { path })) => Source::File(PathBuf::from(path)),
+        _ => return Err("source must name exactly one of builtIn, configMap and file".to_owned()),
+    };
+    let role = match (role, clusters) {
+        (ModuleRole::Active, None) => Role::Active,
+        (ModuleRole::Shadow, None) => Role::Shadow,
+        (ModuleRole::Canary, Some(clusters)) => {
+            let selector = Selector::try_from(clusters)
+                .map_err(|error| format!("clusters cannot be read: {error}"))?;
+            if selector.selects_all() {
+                return Err("clusters selects every cluster; a Canary is for some".to_owned());
+            }
+            Role::Canary(selector)
+        }
+        (ModuleRole::Canary, None) => {
+            return Err("a Canary needs clusters, a label selector over EtcdClusters".to_owned());
+        }
+        (ModuleRole::Active | ModuleRole::Shadow, Some(_)) => {
+            return Err("clusters is for the role Canary alone".to_owned());
+        }
+    };
+    let digest = sha256.map(|hex| format!("sha256:{}", hex.trim_start_matches("sha256:")));
+    if digest.is_none() && source != Source::BuiltIn && !matches!(role, Role::Shadow) {
+        return Err("sha256 is required for a module that acts".to_owned());
+    }
+    Ok(Wanted {
+        source,
+        digest,
+        role,
+        failure_limit: failure_limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(FAILURE_LIMIT),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+    #[test]
+    fn a_digest_is_one_with_and_without_its_prefix() {
+        for sha256 in [DIGEST.to_owned(), format!("sha256:{DIGEST}")] {
+            let spec =
+                json!({"source": {"configMap": {"name": "m"}}, "sha256": sha256, "role": "Active"});
+            let wanted = wanted(&spec).expect("it can be followed");
+            assert_eq!(wanted.digest, Some(format!("sha256:{DIGEST}")));
+            let key = MODULE_KEY.to_owned();
+            let name = "m".to_owned();
+            assert_eq!(wanted.source, Source::ConfigMap { name, key });
+        }
+    }
+
+    /// Nulls get past rules that ask whether a field is there.
+    #[test]
+    fn what_the_rules_of_the_api_would_refuse_is_refused_here_too() {
+        let file = json!({"file": {"path": "/m.wasm"}});
+        let all = json!({});
+        for (spec, words) in [
+            (
+                json!({"source": file, "role": "Active", "sha256": null}),
+                "sha256 is required",
+            ),
+            (
+                json!({"source": {"builtIn": null}, "role": "Shadow"}),
+                "exactly one",
+            ),
+            (
+                json!({"source": {"builtIn": {}, "file": {"path": "/m.wasm"}}, "role": "Shadow"}),
+                "exactly one",
+            ),
+            (
+                json!({"source": file, "role": "Canary", "sha256": DIGEST}),
+                "needs clusters",
+            ),
+            (
+                json!({"source": file, "role": "Canary", "sha256": DIGEST, "clusters": all}),
+                "selects every cluster",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "clusters": all}),
+                "for the role Canary alone",
+            ),
+            (json!({"role": "King"}), "cannot be read"),
+        ] {
+            let refused = wanted(&spec).expect_err("a refusal");
+            assert!(refused.contains(words), "{words:?} is not in: {refused}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The rules for a ReconcilerModule: one source, a digest for what acts, a selector for a Canary and for nothing else.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, ValidationRule,
+};
+
+use super::{at, rule};
+
+/// A digest with its prefix.
+const LONGEST_DIGEST: i64 = 71;
+/// As the file system has it.
+const LONGEST_PATH: i64 = 4096;
+
+/// Puts every rule in its place.
+pub(crate) fn add(schema: &mut JSONSchemaProps) {
+    for (path, longest, rules) in [
+        ("spec", None, spec()),
+        ("spec.source", None, source()),
+        ("spec.sha256", Some(LONGEST_DIGEST), sha256()),
+        ("spec.source.file.path", Some(LONGEST_PATH), path()),
+        ("spec.failureLimit", None, failure_limit()),
+    ] {
+        if let Some(found) = at(schema, path) {
+            found.max_length = longest;
+            found.x_kubernetes_validations = Some(rules);
+        }
+    }
+}
+
+fn spec() -> Vec<ValidationRule> {
+    vec![
+        rule(
+            "self.role == 'Shadow' || has(self.sha256) || has(self.source.builtIn)",
+            "sha256 is required for a module that acts, so that nobody can exchange its bytes: `sha256sum FILE.wasm` tells it, \
+             and `binnacle module pack FILE.wasm` writes it",
+        ),
+        rule(
+            "self.role == 'Canary' ? has(self.clusters) && (has(self.clusters.matchLabels) || has(self.clusters.matchExpressions)) \
+             : !has(self.clusters)",
+            "clusters says by labels on which EtcdClusters a Canary decides: a Canary needs it, with matchLabels or \
+             matchExpressions, and no other role has it",
+        ),
+    ]
+}
+
+fn source() -> Vec<ValidationRule> {
+    vec![rule(
+        "[has(self.builtIn), has(self.configMap), has(self.file)].filter(given, given).size() == 1",
+        "source names exactly one of builtIn, configMap and file",
+    )]
+}
+
+fn sha256() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.matches('^(sha256:)?[0-9a-f]{64}$')",
+        "sha256 is 64 digits of lower-case hex, with or without sha256: before them",
+    )]
+}
+
+fn path() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.startsWith('/') && self.endsWith('.wasm')",
+        "path is absolute, in the operator's pod, and ends in .wasm",
+    )]
+}
+
+fn failure_limit() -> Vec<ValidationRule> {
+    vec![rule(
+        "self >= 0 && self <= 1000",
+        "failureLimit is how many failures within ten minutes are borne, 0 to 1000",
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd;
+
+    /// A rule whose place is gone would be lost without a word.
+    #[test]
+    fn every_rule_has_found_its_place() {
+        let crd = serde_json::to_string(&crd::reconciler_module().expect("a CRD")).expect("JSON");
+        for rule in [spec(), source(), sha256(), path(), failure_limit()].concat() {
+            let text = serde_json::to_string(&rule.rule).expect("JSON");
+            assert!(crd.contains(&text), "{text} is nowhere");
+        }
+    }
+}

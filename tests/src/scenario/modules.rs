@@ -1,0 +1,187 @@
+//! ReconcilerModules as a person follows them: objects, their ConfigMaps, statuses and events.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use contract::{
+    GROUP, MODULE_KEY, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ModulePhase,
+    ReconcilerModuleStatus,
+};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::testbed::wait;
+
+/// How long loading or a change may take, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A ReconcilerModule by its name, whether it is there or not.
+#[derive(Clone)]
+pub struct ReconcilerModule {
+    client: Client,
+    namespace: String,
+    name: String,
+}
+
+impl Scenario {
+    /// The ReconcilerModule of this name.
+    #[must_use]
+    pub fn module(&self, name: &str) -> ReconcilerModule {
+        ReconcilerModule {
+            client: self.testbed().client(),
+            namespace: self.namespace().to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Puts bytes where a ReconcilerModule looks for them in a ConfigMap.
+    pub async fn put_module(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let object = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            binary_data: Some([(MODULE_KEY.to_owned(), ByteString(bytes.to_vec()))].into()),
+            ..ConfigMap::default()
+        };
+        self.config_maps()
+            .create(&PostParams::default(), &object)
+            .await?;
+        Ok(())
+    }
+
+    /// Deletes such a ConfigMap.
+    pub async fn delete_module_source(&self, name: &str) -> Result<()> {
+        self.config_maps()
+            .delete(name, &DeleteParams::default())
+            .await?;
+        Ok(())
+    }
+
+    fn config_maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.testbed().client(), self.namespace())
+    }
+}
+
+impl ReconcilerModule {
+    fn api(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk(GROUP, MODULE_VERSION, MODULE_KIND);
+        let resource = ApiResource::from_gvk_with_plural(&kind, MODULE_PLURAL);
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    /// Creates it; the error is the API server's refusal.
+    pub async fn create(&self, spec: Value) -> Result<()> {
+        let object = serde_json::from_value(json!({
+            "apiVersion": format!("{GROUP}/{MODULE_VERSION}"),
+            "kind": MODULE_KIND,
+            "metadata": {"name": self.name},
+            "spec": spec,
+        }))?;
+        self.api()
+            .create(&PostParams::default(), &object)
+            .await
+            .map(drop)
+            .map_err(refusal)
+    }
+
+    /// Merges into its spec; nulls remove. The error is the API server's refusal.
+    pub async fn edit(&self, spec: Value) -> Result<()> {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        self.api()
+            .patch(&self.name, &PatchParams::default(), &patch)
+            .await
+            .map(drop)
+            .map_err(refusal)
+    }
+
+    /// Deletes it.
+    pub async fn delete(&self) -> Result<()> {
+        self.api()
+            .delete(&self.name, &DeleteParams::default())
+            .await?;
+        Ok(())
+    }
+
+    /// Its status of the present spec.
+    pub async fn status(&self) -> Result<ReconcilerModuleStatus> {
+        let object = self.api().get(&self.name).await?;
+        let status = object.data.get("status").cloned().unwrap_or_default();
+        let status: Option<ReconcilerModuleStatus> = serde_json::from_value(status)?;
+        let status = status.context("it has no status")?;
+        ensure!(
+            status.observed_generation == object.metadata.generation,
+            "its spec was not looked at yet"
+        );
+        Ok(status)
+    }
+
+    /// Waits until it stands so, with a sentence that holds all `words`.
+    pub async fn becomes(
+        &self,
+        phase: ModulePhase,
+        words: &[&str],
+    ) -> Result<ReconcilerModuleStatus> {
+        let what = format!("{} being {phase:?} with {words:?}", self.name);
+        wait::until(what, PATIENCE, async || {
+            let status = self.status().await?;
+            let message = status.conditions.first().map(|one| one.message.clone());
+            let message = message.unwrap_or_default();
+            let is_so = status.phase == phase && words.iter().all(|word| message.contains(word));
+            ensure!(is_so, "{:?}: {message}", status.phase);
+            Ok(status)
+        })
+        .await
+    }
+
+    /// Waits until it has made so many decisions in its role.
+    pub async fn decides(&self, count: i64) -> Result<ReconcilerModuleStatus> {
+        let what = format!("{count} decisions of {}", self.name);
+        wait::until(what, PATIENCE, async || {
+            let status = self.status().await?;
+            ensure!(status.decisions >= count, "they are {}", status.decisions);
+            Ok(status)
+        })
+        .await
+    }
+
+    /// Waits for an event of this reason whose sentence holds `words`.
+    pub async fn awaits_event(&self, reason: &str, words: &str) -> Result<()> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let fields = format!(
+            "involvedObject.kind={MODULE_KIND},involvedObject.name={}",
+            self.name
+        );
+        let what = format!("{}: the event {reason} with \"{words}\"", self.name);
+        wait::until(what, Duration::from_secs(30), async || {
+            let list = events.list(&ListParams::default().fields(&fields)).await?;
+            let told: Vec<_> = list
+                .items
+                .into_iter()
+                .map(|event| {
+                    (
+                        event.reason.unwrap_or_default(),
+                        event.message.unwrap_or_default(),
+                    )
+                })
+                .collect();
+            let is_there =
+                |(found, note): &(String, String)| found == reason && note.contains(words);
+            ensure!(told.iter().any(is_there), "the events are {told:?}");
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn refusal(error: kube::Error) -> anyhow::Error {
+    if let kube::Error::Api(status) = &error {
+        return anyhow!("{}", status.message);
+    }
+    error.into()
+}
