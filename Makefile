@@ -9,7 +9,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test wasm generate image bench
+.PHONY: help run stop check test wasm prove generate image bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ test: bootstrap-testbed ## `make check`, then the suites on a real Kubernetes
 wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm
 	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --to $(MODULE)
+
+prove: ## A million simulated histories, all branches within a budget, every seeded defect: about an hour
+	@SIMULATOR_HISTORIES=1000000 SIMULATOR_FIRST_SEED=$$(date +%s)000000 cargo test --release --package decide -- --nocapture --test-threads 1
+	@cargo run --package decide --bin mutants -- --write docs/proof.md
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write

@@ -36,7 +36,7 @@ pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
     }
 }
 
-fn judge(fact: &Fact) -> Option<Violation> {
+pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { at, why } => violation(
             "every decision stays within the envelope",

@@ -12,6 +12,8 @@ use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod goal;
 mod invariants;
 mod mad;
+mod model;
+mod properties;
 
 use goal::{is_goal, is_hopeless};
 use invariants::{Violation, unsafe_deed, violations};

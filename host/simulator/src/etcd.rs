@@ -47,7 +47,7 @@ const TOO_NEW: &str = "the data is more than one minor version older than the se
 const UNEQUAL: &str = "error validating peerURLs: member count is unequal";
 
 /// All etcd clusters of the world.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Etcd {
     /// By number: those of volumes and of pods. None: empty.
     pub(crate) disks: BTreeMap<u32, Option<Data>>,

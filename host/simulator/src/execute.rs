@@ -20,7 +20,7 @@ pub(crate) struct Execution {
 }
 
 /// The operator's requests that are still on their way.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct InFlight {
     pub(crate) count: u32,
 }

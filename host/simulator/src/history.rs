@@ -3,6 +3,8 @@
 //! Owns the operator's loop: when it looks, what its caches hold, what it remembers between passes. What is decided
 //! comes from the caller.
 
+use std::hash::{Hash, Hasher};
+
 use contract::{Decision, OutcomeKind, PastOutcome, Reason, Snapshot};
 
 use crate::execute::InFlight;
@@ -79,13 +81,14 @@ pub fn simulate(
     }
 }
 
-struct Pass {
-    acted: bool,
+pub(crate) struct Pass {
+    pub(crate) acted: bool,
     reasons: Vec<Reason>,
     words: Vec<String>,
 }
 
-struct Operator {
+#[derive(Clone)]
+pub(crate) struct Operator {
     next: i64,
     outcomes: Vec<PastOutcome>,
     previous: Option<Snapshot>,
@@ -102,7 +105,7 @@ struct Operator {
 }
 
 impl Operator {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             next: 0,
             outcomes: Vec::new(),
@@ -117,7 +120,7 @@ impl Operator {
     }
 
     /// Lets time pass until the next look is due: at the wished time, or soon after a change.
-    fn wait(&mut self, world: &mut World) {
+    pub(crate) fn wait(&mut self, world: &mut World) {
         loop {
             if world.changed && self.next > world.now {
                 self.next = self.next.min(world.now + 30);
@@ -133,7 +136,7 @@ impl Operator {
         }
     }
 
-    fn pass(
+    pub(crate) fn pass(
         &mut self,
         world: &mut World,
         decide: &mut dyn FnMut(&Snapshot) -> Decision,
@@ -219,6 +222,28 @@ impl Operator {
             reasons,
             words,
         })
+    }
+
+    /// Actions of all decisions so far.
+    pub(crate) const fn actions_tried(&self) -> u32 {
+        self.flight.count
+    }
+
+    /// What the next passes depend on.
+    pub(crate) fn hash_into(&self, hasher: &mut impl Hasher) {
+        let Self {
+            next,
+            outcomes,
+            previous,
+            flight: _,
+            passes: _,
+            idle,
+            spinning,
+            moves: _,
+            seen: _,
+        } = self;
+        let previous = previous.as_ref().map(|snapshot| &snapshot.resource.status);
+        format!("{next} {outcomes:?} {previous:?} {idle} {spinning}").hash(hasher);
     }
 
     fn restart(&mut self, world: &mut World) {

@@ -8,6 +8,7 @@
 //! # What is not modelled
 //! Disagreement within a partition (all reachable members reach each other), byte sizes, handshakes, versions, alarms.
 
+mod branch;
 mod etcd;
 mod execute;
 mod fact;
@@ -25,6 +26,7 @@ mod secrets;
 mod timers;
 mod world;
 
+pub use branch::{Branch, Choice, Decide};
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};

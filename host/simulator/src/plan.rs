@@ -54,7 +54,7 @@ pub struct Planned {
 }
 
 /// What goes wrong in the world, or what people do. Numbers choose among what there is at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// A disk is emptied and its process ends.
     Wipe(u32),
@@ -107,7 +107,7 @@ pub enum Fault {
 }
 
 /// What goes wrong with one action of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mishap {
     /// The effect happens and the answer is lost.
     AnswerLost,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// One release of etcd 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
     /// The minor version.
     pub minor: u64,

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use contract::ClusterId;
 
 /// What a timer sets off. Pods are named by their number, because a name can come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Timer {
     /// The scheduler looks at a pod.
     Schedule(u32),
@@ -45,7 +45,7 @@ pub(crate) enum Timer {
 }
 
 /// Timers by time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(i64, u64, Timer)>>,
     set: u64,
@@ -55,6 +55,13 @@ impl Timers {
     pub(crate) fn set(&mut self, at: i64, timer: Timer) {
         self.set += 1;
         self.heap.push(Reverse((at, self.set, timer)));
+    }
+
+    /// All of them with their times, in the order in which they fire.
+    pub(crate) fn in_order(&self) -> Vec<(i64, Timer)> {
+        let mut all: Vec<_> = self.heap.iter().map(|Reverse(timer)| *timer).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(at, _, timer)| (at, timer)).collect()
     }
 
     pub(crate) fn next_at(&self) -> Option<i64> {

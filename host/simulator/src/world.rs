@@ -3,6 +3,7 @@
 //! Owns latencies and the life of pods and processes. Faults and the operator act on it from their own files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
 use serde_json::json;
@@ -20,6 +21,7 @@ pub(crate) const NAME: &str = "sim";
 const WRITES: u32 = 40;
 
 /// Everything there is.
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) now: i64,
     pub(crate) rng: fastrand::Rng,
@@ -118,6 +120,42 @@ impl World {
             let sentence = format!("{:>8} ms  {}", self.now, sentence(self));
             self.words.get_or_insert_default().push(sentence);
         }
+    }
+
+    /// Draws all that follows from what there is, and no longer from how it came to be.
+    pub(crate) fn draw_anew(&mut self) {
+        let mut hasher = DefaultHasher::new();
+        self.hash_into(&mut hasher);
+        self.rng = fastrand::Rng::with_seed(hasher.finish());
+    }
+
+    /// All that what follows depends on.
+    pub(crate) fn hash_into(&self, hasher: &mut impl Hasher) {
+        let Self {
+            now,
+            rng: _,
+            timers,
+            kube,
+            etcd,
+            plan: _,
+            facts: _,
+            changed,
+            moves: _,
+            images,
+            slow,
+            api,
+            acknowledged,
+            words: _,
+            late,
+            landing: _,
+            electing,
+            listed,
+            founded,
+            writes,
+        } = self;
+        (now, timers.in_order(), changed, images, slow, api).hash(hasher);
+        (acknowledged, electing, founded, writes).hash(hasher);
+        format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }
 
     /// Wall-clock time as snapshots have it.

@@ -1,0 +1,115 @@
+//! A history that can be taken apart: one world and one operator, moved by one choice at a time.
+//!
+//! For whoever explores all that can happen instead of what a seed draws. The world, the operator's loop and the checks
+//! are those of [`crate::simulate`]; only who chooses is another. Time passes as it does there: by itself until the
+//! operator looks, and latencies are drawn from what there is, so that equal choices make equal worlds.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use contract::{Decision, Snapshot};
+
+use crate::fact::{Fact, Truth};
+use crate::history::Operator;
+use crate::plan::{Fault, Mishap, Plan, Planned};
+use crate::world::World;
+
+/// A module.
+pub type Decide = fn(&Snapshot) -> Decision;
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// The operator looks, decides and acts.
+    Look,
+    /// It decides on what it saw the last time, and acts on what there is now.
+    LookBack,
+    /// It looks, and something goes wrong with its action of that number, counted from 0 in this look.
+    Stumble(u32, Mishap),
+    /// Something goes wrong, or a person edits, immediately before it looks; how many milliseconds it lasts, where it does.
+    Suffer(Fault, i64),
+}
+
+/// One of many histories, at one moment.
+#[derive(Clone)]
+pub struct Branch {
+    world: World,
+    operator: Operator,
+    rests: u32,
+}
+
+impl Branch {
+    /// The beginning of a plan's history.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            world: World::new(plan, false),
+            operator: Operator::new(),
+            rests: 0,
+        }
+    }
+
+    /// Lets the choice happen, and then time until the operator is to look again. Answers how many actions were tried.
+    pub fn step(&mut self, choice: Choice, decide: Decide) -> u32 {
+        let at = self.world.now;
+        match choice {
+            Choice::Look => {}
+            Choice::LookBack => self.world.plan.faults.push(Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Echo,
+            }),
+            Choice::Stumble(number, mishap) => {
+                let number = self.operator.actions_tried() + number;
+                self.world.plan.mishaps.push((number, mishap));
+            }
+            Choice::Suffer(fault, lasts) => {
+                self.world.plan.faults.push(Planned { at, lasts, fault });
+                self.world.begin_fault(self.world.plan.faults.len() - 1);
+            }
+        }
+        let before = self.operator.actions_tried();
+        self.world.draw_anew();
+        let acted = self
+            .operator
+            .pass(&mut self.world, &mut |snapshot| decide(snapshot));
+        self.rests = match acted {
+            Some(pass) if !pass.acted => self.rests + 1,
+            Some(_) | None => 0,
+        };
+        self.operator.wait(&mut self.world);
+        self.operator.actions_tried() - before
+    }
+
+    /// Looks in a row in which nothing was to be done.
+    #[must_use]
+    pub const fn rests(&self) -> u32 {
+        self.rests
+    }
+
+    /// The time since the beginning, in milliseconds.
+    #[must_use]
+    pub const fn now(&self) -> i64 {
+        self.world.now
+    }
+
+    /// The world as it is.
+    #[must_use]
+    pub fn truth(&self) -> Truth {
+        self.world.truth()
+    }
+
+    /// What happened since this was last asked.
+    pub fn take_facts(&mut self) -> Vec<Fact> {
+        std::mem::take(&mut self.world.facts)
+    }
+
+    /// Equal for branches that go on equally: how they came to be does not count.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.world.hash_into(&mut hasher);
+        self.operator.hash_into(&mut hasher);
+        self.rests.min(3).hash(&mut hasher);
+        hasher.finish()
+    }
+}

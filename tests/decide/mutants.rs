@@ -1,0 +1,222 @@
+//! Seeds the defects of `mutants.yaml` into the reconciler, one at a time, and says which check finds each of them out.
+//!
+//! Works on a copy of this repository in the target folder. Knows no check by name: it runs the decision cases, then the
+//! histories, the explored branches and the properties of this crate.
+#![expect(clippy::print_stdout, reason = "this is a command line")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use serde::Deserialize;
+
+const LIST: &str = include_str!("mutants.yaml");
+/// Where the page has its table.
+const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
+
+/// Seeds defects into the reconciler and looks which check finds them out.
+#[derive(Parser)]
+struct Arguments {
+    /// The page whose table of defects is written anew.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Only defects with these words.
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    only: String,
+}
+
+/// A defect, and where it is seeded.
+#[derive(Deserialize)]
+struct Mutant {
+    family: String,
+    defect: String,
+    file: PathBuf,
+    from: String,
+    to: String,
+}
+
+impl Mutant {
+    fn seeded(&self, text: &str) -> Result<String> {
+        let places = text.matches(&self.from).count();
+        ensure!(
+            places == 1,
+            "{}: {:?} is there {places} times; bring mutants.yaml up to date",
+            self.file.display(),
+            self.from
+        );
+        Ok(text.replacen(&self.from, &self.to, 1))
+    }
+}
+
+/// The first test that failed, and how long finding it took.
+type Found = Option<(String, u64)>;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            println!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Answers how many defects nothing found out.
+fn run(arguments: &Arguments) -> Result<usize> {
+    let mutants: Vec<Mutant> = serde_yaml::from_str(LIST).context("mutants.yaml is no list")?;
+    let chosen: Vec<&Mutant> = mutants
+        .iter()
+        .filter(|mutant| mutant.defect.contains(&arguments.only))
+        .collect();
+    let copy = Copy::make()?;
+    ensure!(
+        copy.first_failure("decide")?.is_none(),
+        "the checks fail on the source as it is"
+    );
+    let mut rows = BTreeMap::new();
+    let mut survived = 0;
+    for (number, mutant) in chosen.iter().enumerate() {
+        let found = copy.with(mutant)?;
+        let told = match &found {
+            Some((test, seconds)) => format!("found out by {test} after {seconds} s"),
+            None => "SURVIVED".to_owned(),
+        };
+        survived += usize::from(found.is_none());
+        println!(
+            "[{}/{}] {}: {} - {told}",
+            number + 1,
+            chosen.len(),
+            mutant.family,
+            mutant.defect
+        );
+        rows.insert(number, (*mutant, found));
+    }
+    println!("{} of {} found out", chosen.len() - survived, chosen.len());
+    if let Some(page) = &arguments.write {
+        write(page, &rows)?;
+    }
+    Ok(survived)
+}
+
+/// A copy of this repository, built in a target folder of its own.
+struct Copy {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Copy {
+    fn make() -> Result<Self> {
+        let source = repository();
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| source.join("target"), PathBuf::from)
+            .join("mutants");
+        let root = target.join("source");
+        if root.exists() {
+            fs::remove_dir_all(&root)?;
+        }
+        let listed = Command::new("git")
+            .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+            .current_dir(&source)
+            .output()
+            .context("git cannot be started")?;
+        for file in String::from_utf8(listed.stdout)?.lines() {
+            let to = root.join(file);
+            fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+            fs::copy(source.join(file), to).with_context(|| format!("{file} cannot be copied"))?;
+        }
+        Ok(Self { root, target })
+    }
+
+    /// What finds this defect out.
+    fn with(&self, mutant: &Mutant) -> Result<Found> {
+        let path = self.root.join(&mutant.file);
+        let whole = fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        fs::write(&path, mutant.seeded(&whole)?)?;
+        let began = Instant::now();
+        let found = self.search().with_context(|| mutant.defect.clone());
+        fs::write(&path, whole)?;
+        Ok(found?.map(|test| (test, began.elapsed().as_secs())))
+    }
+
+    fn search(&self) -> Result<Option<String>> {
+        for package in ["reconciler", "decide"] {
+            if let Some(test) = self.first_failure(package)? {
+                return Ok(Some(test));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first test of the package that fails.
+    fn first_failure(&self, package: &str) -> Result<Option<String>> {
+        let cargo = |arguments: &[&str]| {
+            Command::new("cargo")
+                .args(["test", "--no-fail-fast", "--package", package])
+                .args(arguments)
+                .env("CARGO_TARGET_DIR", &self.target)
+                .env("RUST_BACKTRACE", "0")
+                .current_dir(&self.root)
+                .stdin(Stdio::null())
+                .output()
+                .context("cargo cannot be started")
+        };
+        let built = cargo(&["--no-run"])?;
+        if !built.status.success() {
+            bail!("{}", String::from_utf8_lossy(&built.stderr));
+        }
+        let ran = cargo(&[])?;
+        let told = String::from_utf8_lossy(&ran.stdout);
+        let mut failed = told.lines().filter_map(|line| {
+            let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+            Some(name.rsplit("::").next().unwrap_or(name).to_owned())
+        });
+        let first = failed.next();
+        // A test program that ends without a word was ended by what it tested.
+        Ok(first.or_else(|| (!ran.status.success()).then(|| "an abort".to_owned())))
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn write(page: &Path, rows: &BTreeMap<usize, (&Mutant, Found)>) -> Result<()> {
+    let text = fs::read_to_string(page)
+        .with_context(|| format!("{} cannot be read", page.display()))?;
+    let [start, end] = MARKS;
+    let (before, rest) = text.split_once(start).context("the page has no mark")?;
+    let (_, after) = rest.split_once(end).context("the page has no end mark")?;
+    let mut table = "| family | defect | found out by |\n|---|---|---|\n".to_owned();
+    for (mutant, found) in rows.values() {
+        let by = found
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), |(test, _)| format!("`{test}`"));
+        let Mutant { family, defect, .. } = mutant;
+        table.push_str(&format!("| {family} | {defect} | {by} |\n"));
+    }
+    fs::write(page, format!("{before}{start}{table}{end}{after}"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_defect_has_its_place() {
+        let mutants: Vec<Mutant> = serde_yaml::from_str(LIST).expect("a list");
+        assert!(mutants.len() >= 40, "only {} defects", mutants.len());
+        for mutant in mutants {
+            let path = repository().join(&mutant.file);
+            let text = fs::read_to_string(&path).expect("a file of this repository");
+            let seeded = mutant.seeded(&text).expect("one place");
+            assert_ne!(seeded, text, "{}", mutant.defect);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What a pure reconciler promises of single decisions and of its way with old, missing and half-executed ones.
+//!
+//! P2, that it can touch nothing, is shown where modules are loaded; P7, that it converges, by [`crate::model`].
+//! Snapshots come from simulated histories, as they are or [`mutated`] into states that no history reached.
+
+mod judged;
+mod mutated;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use contract::{Decision, Millis, Report, SCHEMA, Snapshot};
+use simulator::{Fault, Fact, History, Mishap, OldPods, Plan, Planned, Release, simulate};
+
+use crate::goal::{is_goal, is_hopeless};
+use crate::history;
+use crate::invariants::{unsafe_deed, violations};
+
+/// Histories whose snapshots are looked at one by one.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 60 } else { 600 };
+/// Variants of each of them.
+const VARIANTS: u64 = 3;
+
+/// Every snapshot of a history, in order.
+fn snapshots(plan: &Plan) -> Vec<Snapshot> {
+    let mut seen = Vec::new();
+    let mut decide = |snapshot: &Snapshot| {
+        seen.push(snapshot.clone());
+        reconciler::reconcile(snapshot)
+    };
+    simulate(plan, &mut decide, &is_goal, &is_hopeless, false);
+    seen
+}
+
+/// Hands out snapshots of all seeds, reached and mutated, each with words to find it again.
+fn each_snapshot(mut look: impl FnMut(&Snapshot, &str)) {
+    for seed in SEEDS {
+        for (number, snapshot) in snapshots(&Plan::of_seed(seed)).iter().enumerate() {
+            look(snapshot, &format!("snapshot {number} of seed {seed}"));
+            for variant in 0..VARIANTS {
+                let stranger = mutated::mutated(snapshot, variant);
+                let what = format!("variant {variant} of snapshot {number} of seed {seed}");
+                look(&stranger, &what);
+            }
+        }
+    }
+}
+
+fn bytes(decision: &Decision) -> Vec<u8> {
+    serde_json::to_vec(decision).expect("a decision is JSON")
+}
+
+/// P1. Equal fuel is shown where recordings are replayed through the sealed module.
+#[test]
+fn p1_equal_snapshots_get_equal_decisions_to_the_byte() {
+    each_snapshot(|snapshot, what| {
+        let crossed = serde_json::to_vec(snapshot).expect("a snapshot is JSON");
+        let crossed: Snapshot = serde_json::from_slice(&crossed).expect("what was written");
+        let (here, there) = (
+            reconciler::reconcile(snapshot),
+            reconciler::reconcile(&crossed),
+        );
+        assert_eq!(bytes(&here), bytes(&there), "{what}");
+    });
+}
+
+/// P3. How much fuel that takes is bounded where modules are called.
+#[test]
+fn p3_every_snapshot_is_answered() {
+    each_snapshot(|snapshot, what| {
+        let answered = catch_unwind(AssertUnwindSafe(|| reconciler::reconcile(snapshot)));
+        assert!(answered.is_ok(), "{what}: a panic");
+    });
+}
+
+/// P4.
+#[test]
+fn p4_at_the_goal_nothing_is_left_to_do() {
+    let mut rested = 0;
+    for seed in SEEDS {
+        let plan = Plan::of_seed(seed);
+        let mut last = None;
+        let mut decide = |snapshot: &Snapshot| {
+            last = Some(snapshot.clone());
+            reconciler::reconcile(snapshot)
+        };
+        let History { end, .. } = simulate(&plan, &mut decide, &is_goal, &is_hopeless, false);
+        let Some(mut snapshot) = last.filter(|_| end.rested && !end.truth.paused) else {
+            continue;
+        };
+        rested += 1;
+        for later in [0, 1_000, 60_000, 3_600_000] {
+            snapshot.now = Millis(snapshot.now.0 + later);
+            let Decision { actions, .. } = reconciler::reconcile(&snapshot);
+            let names: Vec<&str> = actions.iter().map(|action| action.effect.name()).collect();
+            assert!(names.is_empty(), "seed {seed}, {later} ms later: {names:?}");
+        }
+    }
+    assert!(rested > 20, "only {rested} histories came to rest");
+}
+
+/// P5.
+#[test]
+fn p5_no_decision_costs_the_quorum_of_what_it_saw() {
+    let mut changes = 0;
+    each_snapshot(|snapshot, what| {
+        let decision = reconciler::reconcile(snapshot);
+        changes += judged::quorum_relevant(&decision);
+        if let Some(why) = judged::costs_quorum(snapshot, &decision) {
+            panic!("{what}: {why}\n{:?}", decision.actions);
+        }
+    });
+    assert!(changes > 100, "only {changes} decisions bore on a quorum");
+}
+
+/// Else the promises about votes would hold of anything.
+#[test]
+fn the_judge_of_votes_finds_out_a_mad_module() {
+    let (mut costly, mut hasty) = (0, 0);
+    each_snapshot(|snapshot, _| {
+        let decision = crate::mad::decide(snapshot);
+        costly += u32::from(judged::costs_quorum(snapshot, &decision).is_some());
+        hasty += u32::from(judged::hurries(snapshot, &decision).is_some());
+    });
+    eprintln!("{costly} decisions that cost a quorum, {hasty} that hurry");
+    assert!(costly > 20 && hasty > 20);
+}
+
+/// P6.
+#[test]
+fn p6_one_membership_change_at_a_time_and_learners_first() {
+    each_snapshot(|snapshot, what| {
+        let decision = reconciler::reconcile(snapshot);
+        if let Some(why) = judged::hurries(snapshot, &decision) {
+            panic!("{what}: {why}\n{:?}", decision.actions);
+        }
+    });
+}
+
+/// The plans whose every action is crashed around: birth, growth, shrinking, replacement, an upgrade, certificates,
+/// adoption, size 0.
+fn walks() -> Vec<(&'static str, Plan)> {
+    let quiet = |size, faults: &[(i64, Fault)]| Plan {
+        seed: 7,
+        size,
+        version: None,
+        through: false,
+        claims: true,
+        local: false,
+        tls: false,
+        old: None,
+        faults: faults
+            .iter()
+            .map(|(at, fault)| Planned {
+                at: *at,
+                lasts: 0,
+                fault: *fault,
+            })
+            .collect(),
+        mishaps: Vec::new(),
+    };
+    let upgrade = Plan {
+        version: Some(Release::new(5, 35)),
+        ..quiet(3, &[(60_000, Fault::Version(Release::new(6, 16)))])
+    };
+    vec![
+        ("birth of 3", quiet(3, &[])),
+        ("3 to 5", quiet(3, &[(20_000, Fault::Resize(5))])),
+        ("5 to 3", quiet(5, &[(20_000, Fault::Resize(3))])),
+        ("a disk lost", quiet(3, &[(20_000, Fault::Wipe(1))])),
+        ("a claim deleted", quiet(3, &[(20_000, Fault::DeleteClaim(0))])),
+        ("another pod policy", quiet(3, &[(20_000, Fault::Label(1))])),
+        (
+            "to 0 and back",
+            quiet(3, &[(20_000, Fault::Resize(0)), (60_000, Fault::Resize(3))]),
+        ),
+        ("an upgrade", upgrade),
+        (
+            "certificates",
+            Plan {
+                tls: true,
+                ..quiet(3, &[])
+            },
+        ),
+        (
+            "adoption",
+            Plan {
+                old: Some(OldPods::Renewed),
+                ..quiet(3, &[])
+            },
+        ),
+    ]
+}
+
+/// P8: the operator ends before and after each single action of each walk.
+#[test]
+fn p8_a_crash_between_any_two_actions_is_harmless() {
+    for (what, walk) in walks() {
+        let mut tried = 0;
+        let mut decide = |snapshot: &Snapshot| {
+            let decision = reconciler::reconcile(snapshot);
+            tried += u32::try_from(decision.actions.len()).unwrap_or(u32::MAX);
+            decision
+        };
+        let calm = simulate(&walk, &mut decide, &is_goal, &is_hopeless, false);
+        assert_eq!(violations(&calm), [], "{what}");
+        for number in 0..tried {
+            for mishap in [Mishap::EndsBefore, Mishap::EndsAfter] {
+                let mut plan = walk.clone();
+                plan.mishaps.push((number, mishap));
+                let found = violations(&history(&plan, false));
+                assert_eq!(found, [], "{what}, {mishap:?} action {number}");
+            }
+        }
+        eprintln!("{what}: {tried} actions, each with a crash before and after it");
+    }
+}
+
+/// P9: decisions on snapshots up to eight looks old, for most of the history.
+#[test]
+fn p9_a_stale_snapshot_is_harmless() {
+    let mut refused = 0;
+    for seed in SEEDS {
+        let plan = Plan::of_seed(seed).without_lost_disks();
+        let mut seen: Vec<Snapshot> = Vec::new();
+        let mut decide = |snapshot: &Snapshot| {
+            seen.push(snapshot.clone());
+            let looks = seen.len();
+            // After that many looks it sees again what there is, and has to come to its goal.
+            let age = if looks < 400 { looks * 5 % 9 } else { 0 };
+            reconciler::reconcile(&seen[looks - 1 - age.min(looks - 1)])
+        };
+        let found = simulate(&plan, &mut decide, &is_goal, &is_hopeless, false);
+        let lost = found.facts.iter().find_map(unsafe_deed);
+        assert_eq!(lost, None, "seed {seed}");
+        refused += found
+            .facts
+            .iter()
+            .filter(|fact| matches!(fact, Fact::Refused { .. }))
+            .count();
+        assert!(
+            found.end.rested || is_hopeless(&found.end.truth),
+            "seed {seed} does not come to rest: {:?}",
+            found.end
+        );
+    }
+    eprintln!("{refused} decisions on stale snapshots were refused as a whole");
+}
+
+/// P10: two of three snapshots are never seen.
+#[test]
+fn p10_missed_snapshots_are_harmless() {
+    for seed in SEEDS {
+        let mut looks = 0_u32;
+        let mut decide = |snapshot: &Snapshot| {
+            looks += 1;
+            if looks.is_multiple_of(3) {
+                return reconciler::reconcile(snapshot);
+            }
+            Decision {
+                schema: SCHEMA,
+                actions: Vec::new(),
+                requeue: None,
+                report: Report {
+                    findings: Vec::new(),
+                },
+            }
+        };
+        let plan = Plan::of_seed(seed);
+        let found = simulate(&plan, &mut decide, &is_goal, &is_hopeless, false);
+        let broken = found.facts.iter().find_map(unsafe_deed);
+        assert_eq!(broken, None, "seed {seed}");
+        assert!(
+            found.end.rested || is_hopeless(&found.end.truth),
+            "seed {seed} does not come to rest: {:?}",
+            found.end
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Judges one decision by the very snapshot it was made on, counting votes anew.
+//!
+//! Shares no code with the reconciler or the envelope. A voter counts as healthy when it answers for this cluster and
+//! follows a leader, which is the least that can be asked: who fails here fails by any measure.
+
+use contract::{Decision, Effect, Member, MemberId, ObjectKind, Snapshot, names};
+
+use crate::goal::majority;
+
+struct Votes<'a> {
+    snapshot: &'a Snapshot,
+    members: &'a [Member],
+}
+
+impl<'a> Votes<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        let list = snapshot.etcd.membership.seen();
+        Self {
+            snapshot,
+            members: list.map(|list| list.members.as_slice()).unwrap_or_default(),
+        }
+    }
+
+    fn is_healthy(&self, id: MemberId) -> bool {
+        let answers = self.snapshot.etcd.endpoints.iter();
+        answers
+            .filter_map(|endpoint| endpoint.status.seen())
+            .any(|status| status.member_id == id && status.leader.is_some())
+    }
+
+    fn voters(&self) -> usize {
+        self.members.iter().filter(|member| !member.learner).count()
+    }
+
+    fn healthy(&self) -> usize {
+        let voters = self.members.iter().filter(|member| !member.learner);
+        voters.filter(|member| self.is_healthy(member.id)).count()
+    }
+
+    fn voter(&self, name: &str) -> Option<&Member> {
+        let named = |member: &&Member| {
+            let url = member.peer_urls.first();
+            !member.learner && url.and_then(|url| names::member_of_url(url)) == Some(name)
+        };
+        self.members.iter().find(named)
+    }
+}
+
+/// How many actions of the decision bear on a quorum.
+pub(super) fn quorum_relevant(decision: &Decision) -> usize {
+    let effects = decision.actions.iter().map(|action| &action.effect);
+    effects
+        .filter(|effect| {
+            matches!(
+                effect,
+                Effect::RemoveMember { .. }
+                    | Effect::Promote { .. }
+                    | Effect::SetImage { .. }
+                    | Effect::Defragment { .. }
+                    | Effect::Delete {
+                        kind: ObjectKind::Pod,
+                        ..
+                    }
+            )
+        })
+        .count()
+}
+
+/// Why an action of the decision, alone or after those before it, would leave fewer healthy voters than a quorum.
+pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<String> {
+    let votes = Votes::of(snapshot);
+    let spec = &snapshot.resource.spec;
+    // A person asked for the end of the quorum, or agreed to it.
+    let is_wished = spec.get("size") == Some(&0.into())
+        || spec.get("quorumRecovery").is_some()
+        || snapshot.resource.deleted.is_some();
+    let mut down: Vec<MemberId> = Vec::new();
+    for action in &decision.actions {
+        let (voters, healthy) = (votes.voters(), votes.healthy());
+        let (needed, left) = match &action.effect {
+            Effect::RemoveMember { member } => {
+                let is_voter = votes.members.iter().any(|one| one.id == *member && !one.learner);
+                let gone = usize::from(votes.is_healthy(*member));
+                if !is_voter {
+                    continue;
+                }
+                (majority(voters - 1).max(1), healthy - gone)
+            }
+            Effect::Promote { member } => {
+                let gained = usize::from(votes.is_healthy(*member));
+                (majority(voters + 1), healthy + gained)
+            }
+            Effect::SetImage { name, .. }
+            | Effect::Delete {
+                kind: ObjectKind::Pod,
+                name,
+                ..
+            } => {
+                let Some(voter) = votes.voter(name).filter(|voter| votes.is_healthy(voter.id))
+                else {
+                    continue;
+                };
+                if is_wished {
+                    continue;
+                }
+                down.push(voter.id);
+                // One or two voters have no quorum without one of them: a declared interruption.
+                (majority(voters).min(voters - 1), healthy - down.len())
+            }
+            Effect::Defragment { member } => {
+                down.push(*member);
+                (majority(voters).min(voters - 1), healthy - down.len().min(healthy))
+            }
+            Effect::UpdateStatus { .. }
+            | Effect::Event { .. }
+            | Effect::Apply { .. }
+            | Effect::AnnotatePod { .. }
+            | Effect::Delete { .. }
+            | Effect::Issue { .. }
+            | Effect::AddLearner { .. }
+            | Effect::MoveLeader { .. }
+            | Effect::Compact { .. }
+            | Effect::Disarm { .. } => continue,
+        };
+        if left < needed {
+            let name = action.effect.name();
+            return Some(format!("{name} leaves {left} healthy voters, {needed} are needed"));
+        }
+    }
+    None
+}
+
+/// Why the decision changes the membership too fast.
+pub(super) fn hurries(snapshot: &Snapshot, decision: &Decision) -> Option<String> {
+    let votes = Votes::of(snapshot);
+    let effects = || decision.actions.iter().map(|action| &action.effect);
+    let changes = effects().filter(|effect| {
+        matches!(
+            effect,
+            Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. }
+        )
+    });
+    let changes = changes.count();
+    if changes > 1 {
+        return Some(format!("{changes} membership changes at once"));
+    }
+    let adds = effects().any(|effect| matches!(effect, Effect::AddLearner { .. }));
+    let under_way = votes
+        .members
+        .iter()
+        .find(|member| member.learner || member.name.is_empty())?;
+    adds.then(|| format!("one more is added while {} is under way", under_way.id))
+}
