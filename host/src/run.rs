@@ -40,6 +40,7 @@ use crate::pass::{Memories, Passes};
 use crate::queue::{Queue, Trigger};
 use crate::recorder::{Header, Limits, Recorder};
 use crate::telemetry;
+use crate::upgradeable::{self, Told};
 use dispatch::dispatch;
 use settings::{in_words, kube_config, random_identity, recordings_directory, scopes};
 
@@ -76,6 +77,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         namespace,
         identity,
         leader_elect,
+        operator_condition,
         concurrency,
         listen_addr,
         recordings_dir,
@@ -164,6 +166,25 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .instrument(info_span!("lease"))
     });
 
+    let operator_condition = operator_condition.filter(|name| !name.is_empty());
+    let told = Told::expecting(operator_condition.is_some());
+    if let Some(name) = operator_condition {
+        let (client, world, told, namespace) = (
+            client.clone(),
+            Arc::clone(&world),
+            told.clone(),
+            namespace.clone(),
+        );
+        let telling = async move {
+            upgradeable::keep(client, &namespace, &name, &world, &told).await;
+        };
+        let stop = stop.clone();
+        tokio::spawn(
+            async move { stop.run_until_cancelled(telling).await }
+                .instrument(info_span!("upgradeable")),
+        );
+    }
+
     let passes = Arc::new(Passes {
         world: Arc::clone(&world),
         executor: Executor {
@@ -192,7 +213,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .instrument(info_span!("dispatch")),
     );
 
-    let pages = Pages { world, metrics };
+    let pages = Pages {
+        world,
+        metrics,
+        told,
+    };
     let server =
         tokio::spawn(http::serve(listener, pages, stop.clone()).instrument(info_span!("http")));
     info!(listen = %listen_addr, recordings = %recordings.display(), "Started");
