@@ -9,7 +9,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test wasm prove generate image bench
+.PHONY: help run stop check test wasm prove generate release promote image bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ prove: ## A million simulated histories, all branches within a budget, every see
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write
+
+release: ## Add VERSION with the pushed IMAGE to CHANNEL=testing; refused where it would strand anybody
+	@cargo run --quiet --package manifests --bin generate -- release --version "$(VERSION)" --channel "$(or $(CHANNEL),testing)" --image "$(IMAGE)"
+
+promote: ## Add VERSION of testing to prod; refused where it would strand anybody
+	@cargo run --quiet --package manifests --bin generate -- promote --version "$(VERSION)"
 
 image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar

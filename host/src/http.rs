@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::observe::World;
+use crate::upgradeable::Told;
 
 /// What the pages show.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Pages {
     pub world: Arc<World>,
     /// Rendered at `/metrics`.
     pub metrics: Metrics,
+    /// Ready when it is said.
+    pub told: Told,
 }
 
 /// Serves the pages until `stop`.
@@ -48,7 +51,10 @@ fn router(pages: Pages) -> Router {
 
 /// An instance that waits for the lease is ready too: it can take over at once.
 async fn readyz(State(pages): State<Pages>) -> Response {
-    let missing = pages.world.missing();
+    let mut missing = pages.world.missing();
+    if !pages.told.is_told() {
+        missing.push("the first word to Operator Lifecycle Manager: not said yet".to_owned());
+    }
     if missing.is_empty() {
         return "ok\n".into_response();
     }

@@ -33,6 +33,7 @@ pub mod run;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
+pub mod upgradeable;
 
 /// The version of this host, as modules and recordings know it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -95,6 +95,12 @@ impl World {
         self.changed.send_replace(());
     }
 
+    /// Tells each change of a cache.
+    #[must_use]
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
     /// Waits until every kind has been listed, or could not be, at least once. Before that an object that is merely not
     /// listed yet would look like one that cannot be read.
     pub async fn settle(&self) {

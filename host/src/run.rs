@@ -42,6 +42,7 @@ use crate::recorder::{Header, Limits, Recorder};
 use crate::rollout::{self, Parts};
 use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
+use crate::upgradeable::{self, Told};
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
 use settings::{in_words, random_identity, recordings_directory, scopes, selection};
@@ -81,6 +82,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         namespace,
         identity,
         leader_elect,
+        operator_condition,
         concurrency,
         listen_addr,
         recordings_dir,
@@ -200,6 +202,25 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let rollout =
         tokio::spawn(rollout::follow(parts, stop.clone()).instrument(info_span!("rollout")));
 
+    let operator_condition = operator_condition.filter(|name| !name.is_empty());
+    let told = Told::expecting(operator_condition.is_some());
+    if let Some(name) = operator_condition {
+        let (client, world, told, namespace) = (
+            client.clone(),
+            Arc::clone(&world),
+            told.clone(),
+            namespace.clone(),
+        );
+        let telling = async move {
+            upgradeable::keep(client, &namespace, &name, &world, &told).await;
+        };
+        let stop = stop.clone();
+        tokio::spawn(
+            async move { stop.run_until_cancelled(telling).await }
+                .instrument(info_span!("upgradeable")),
+        );
+    }
+
     let passes = Arc::new(Passes {
         world: Arc::clone(&world),
         executor: Executor {
@@ -229,7 +250,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .instrument(info_span!("dispatch")),
     );
 
-    let pages = Pages { world, metrics };
+    let pages = Pages {
+        world,
+        metrics,
+        told,
+    };
     let server =
         tokio::spawn(http::serve(listener, pages, stop.clone()).instrument(info_span!("http")));
     info!(listen = %listen_addr, recordings = %recordings.display(), "Started");

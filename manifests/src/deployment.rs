@@ -12,8 +12,6 @@ use crate::rbac::NAME;
 
 /// Where health, readiness and metrics are served.
 const HTTP_PORT: i32 = 8080;
-/// A user that is nobody's.
-const USER: i64 = 65532;
 /// Writable folders, by volume: what decisions saw and did, and compiled modules.
 const FOLDERS: [(&str, &str, &str); 2] = [
     ("recordings", "/var/lib/binnacle", "1Gi"),
@@ -25,8 +23,19 @@ pub(crate) fn labels() -> BTreeMap<String, String> {
     BTreeMap::from([("app.kubernetes.io/name".to_owned(), NAME.to_owned())])
 }
 
+/// The namespaces that the operator serves, as its pod is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// Its own.
+    Own,
+    /// All.
+    All,
+    /// Those of the OperatorGroup, which OLM writes into an annotation of the pod.
+    OperatorGroup,
+}
+
 /// The operator's Deployment.
-pub(crate) fn deployment(namespace: &str, image: &str) -> Deployment {
+pub(crate) fn deployment(namespace: &str, image: &str, served: Served) -> Deployment {
     Deployment {
         metadata: ObjectMeta {
             name: Some(NAME.to_owned()),
@@ -34,26 +43,35 @@ pub(crate) fn deployment(namespace: &str, image: &str) -> Deployment {
             labels: Some(labels()),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
-            replicas: Some(1),
-            selector: LabelSelector {
-                match_labels: Some(labels()),
-                ..LabelSelector::default()
-            },
-            template: core::PodTemplateSpec {
-                metadata: Some(ObjectMeta {
-                    labels: Some(labels()),
-                    ..ObjectMeta::default()
-                }),
-                spec: Some(pod(image)),
-            },
-            ..DeploymentSpec::default()
-        }),
+        spec: Some(spec(image, served)),
         status: None,
     }
 }
 
-fn pod(image: &str) -> core::PodSpec {
+/// What OLM makes a Deployment of.
+pub(crate) fn under_olm(image: &str) -> DeploymentSpec {
+    spec(image, Served::OperatorGroup)
+}
+
+fn spec(image: &str, served: Served) -> DeploymentSpec {
+    DeploymentSpec {
+        replicas: Some(1),
+        selector: LabelSelector {
+            match_labels: Some(labels()),
+            ..LabelSelector::default()
+        },
+        template: core::PodTemplateSpec {
+            metadata: Some(ObjectMeta {
+                labels: Some(labels()),
+                ..ObjectMeta::default()
+            }),
+            spec: Some(pod(image, served)),
+        },
+        ..DeploymentSpec::default()
+    }
+}
+
+fn pod(image: &str, served: Served) -> core::PodSpec {
     let volume = |(name, _, limit): (&str, &str, &str)| core::Volume {
         name: name.to_owned(),
         empty_dir: Some(core::EmptyDirVolumeSource {
@@ -64,13 +82,11 @@ fn pod(image: &str) -> core::PodSpec {
     };
     core::PodSpec {
         service_account_name: Some(NAME.to_owned()),
-        containers: vec![container(image)],
+        containers: vec![container(image, served)],
         volumes: Some(FOLDERS.into_iter().map(volume).collect()),
         security_context: Some(core::PodSecurityContext {
+            // The image names the user; where a platform gives each namespace users of its own, it may choose another.
             run_as_non_root: Some(true),
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
-            fs_group: Some(USER),
             seccomp_profile: Some(core::SeccompProfile {
                 type_: "RuntimeDefault".to_owned(),
                 ..core::SeccompProfile::default()
@@ -81,7 +97,7 @@ fn pod(image: &str) -> core::PodSpec {
     }
 }
 
-fn container(image: &str) -> core::Container {
+fn container(image: &str, served: Served) -> core::Container {
     let mount = |(name, path, _): (&str, &str, &str)| core::VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),
@@ -95,7 +111,7 @@ fn container(image: &str) -> core::Container {
         env: Some(vec![
             from_field("MY_POD_NAME", "metadata.name"),
             from_field("MY_POD_NAMESPACE", "metadata.namespace"),
-            from_field("WATCH_NAMESPACE", "metadata.namespace"),
+            watched(served),
             core::EnvVar {
                 name: "BINNACLE_CACHE_DIR".to_owned(),
                 value: Some("/var/cache/binnacle/compiled".to_owned()),
@@ -132,6 +148,19 @@ fn container(image: &str) -> core::Container {
         // The last words of a crash belong where `kubectl describe pod` shows them.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..core::Container::default()
+    }
+}
+
+fn watched(served: Served) -> core::EnvVar {
+    const NAME: &str = "WATCH_NAMESPACE";
+    match served {
+        Served::Own => from_field(NAME, "metadata.namespace"),
+        Served::All => core::EnvVar {
+            name: NAME.to_owned(),
+            value: Some(String::new()),
+            value_from: None,
+        },
+        Served::OperatorGroup => from_field(NAME, "metadata.annotations['olm.targetNamespaces']"),
     }
 }
 

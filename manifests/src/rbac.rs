@@ -1,11 +1,13 @@
-//! The operator's rights: in one namespace, and no more than its effects need.
+//! The operator's rights: in the namespaces that it serves, and no more than its effects need.
 //!
-//! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
-//! nothing of the whole cluster.
+//! It reads a Secret only by its name, because a cluster names it, and writes those with certificates that it makes. In its
+//! default form it reads nothing of the whole cluster.
 
 use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL};
 use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::deployment::labels;
@@ -26,60 +28,112 @@ pub(crate) fn service_account(namespace: &str) -> ServiceAccount {
     }
 }
 
-/// What it may do.
+/// What it may do in each namespace that it serves, and in its own.
+pub(crate) fn rules() -> Vec<PolicyRule> {
+    [served_rules(), home_rules()].concat()
+}
+
+fn served_rules() -> Vec<PolicyRule> {
+    vec![
+        rule(GROUP, &[PLURAL], &[&WATCH]),
+        rule(GROUP, &[&format!("{PLURAL}/status")], &[&["update"]]),
+        rule(
+            "",
+            &["persistentvolumeclaims", "pods"],
+            &[&WATCH, &APPLY, &["delete"]],
+        ),
+        rule("", &["services"], &[&WATCH, &APPLY]),
+        rule("", &["secrets"], &[&APPLY, &["get"]]),
+        // The lock of an archived coreos etcd-operator: nothing is done beside one at work.
+        PolicyRule {
+            resource_names: Some(vec![OLD_LOCK.to_owned()]),
+            ..rule("", &["endpoints"], &[&["get"]])
+        },
+        rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
+        rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
+    ]
+}
+
+/// Its lease, and the modules that decide for it.
+fn home_rules() -> Vec<PolicyRule> {
+    vec![
+        rule(
+            "coordination.k8s.io",
+            &["leases"],
+            &[&["create", "get", "update"]],
+        ),
+        rule(GROUP, &[MODULE_PLURAL], &[&WATCH]),
+        rule(GROUP, &[&format!("{MODULE_PLURAL}/status")], &[&["update"]]),
+        // Modules, each by the name that a ReconcilerModule gives.
+        rule("", &["configmaps"], &[&["get"]]),
+    ]
+}
+
+/// What it may do in the one namespace that it serves.
 pub(crate) fn role(namespace: &str) -> Role {
     Role {
         metadata: metadata(namespace),
-        rules: Some(vec![
-            rule(GROUP, &[PLURAL, MODULE_PLURAL], &[&WATCH]),
-            rule(
-                GROUP,
-                &[
-                    &format!("{PLURAL}/status"),
-                    &format!("{MODULE_PLURAL}/status"),
-                ],
-                &[&["update"]],
-            ),
-            // Modules, each by the name that a ReconcilerModule gives.
-            rule("", &["configmaps"], &[&["get"]]),
-            rule(
-                "",
-                &["persistentvolumeclaims", "pods"],
-                &[&WATCH, &APPLY, &["delete"]],
-            ),
-            rule("", &["services"], &[&WATCH, &APPLY]),
-            rule("", &["secrets"], &[&APPLY, &["get"]]),
-            // The lock of an archived coreos etcd-operator: nothing is done beside one at work.
-            PolicyRule {
-                resource_names: Some(vec![OLD_LOCK.to_owned()]),
-                ..rule("", &["endpoints"], &[&["get"]])
-            },
-            rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
-            rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
-            rule(
-                "coordination.k8s.io",
-                &["leases"],
-                &[&["create", "get", "update"]],
-            ),
-        ]),
+        rules: Some(rules()),
     }
 }
 
-/// That this one may do it.
+/// What it may do in its own namespace when it serves all.
+pub(crate) fn home_role(namespace: &str) -> Role {
+    Role {
+        metadata: metadata(namespace),
+        rules: Some(home_rules()),
+    }
+}
+
+/// What it may do in every namespace when it serves all.
+pub(crate) fn cluster_role() -> ClusterRole {
+    ClusterRole {
+        metadata: everywhere(),
+        rules: Some(served_rules()),
+        aggregation_rule: None,
+    }
+}
+
+/// That this one may do it in its own namespace.
 pub(crate) fn role_binding(namespace: &str) -> RoleBinding {
     RoleBinding {
         metadata: metadata(namespace),
-        role_ref: RoleRef {
-            api_group: Some("rbac.authorization.k8s.io".to_owned()),
-            kind: "Role".to_owned(),
-            name: NAME.to_owned(),
-        },
-        subjects: Some(vec![Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: NAME.to_owned(),
-            namespace: Some(namespace.to_owned()),
-            ..Subject::default()
-        }]),
+        role_ref: role_ref("Role"),
+        subjects: Some(vec![subject(namespace)]),
+    }
+}
+
+/// That this one may do it in every namespace.
+pub(crate) fn cluster_role_binding(namespace: &str) -> ClusterRoleBinding {
+    ClusterRoleBinding {
+        metadata: everywhere(),
+        role_ref: role_ref("ClusterRole"),
+        subjects: Some(vec![subject(namespace)]),
+    }
+}
+
+fn role_ref(kind: &str) -> RoleRef {
+    RoleRef {
+        api_group: Some("rbac.authorization.k8s.io".to_owned()),
+        kind: kind.to_owned(),
+        name: NAME.to_owned(),
+    }
+}
+
+fn subject(namespace: &str) -> Subject {
+    Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: NAME.to_owned(),
+        namespace: Some(namespace.to_owned()),
+        ..Subject::default()
+    }
+}
+
+fn everywhere() -> ObjectMeta {
+    ObjectMeta {
+        name: Some(NAME.to_owned()),
+        labels: Some(labels()),
+        ..ObjectMeta::default()
     }
 }
 
@@ -115,7 +169,7 @@ mod tests {
 
     #[test]
     fn no_right_is_a_wildcard_and_secrets_are_only_got_by_name() {
-        for rule in role("any").rules.expect("rules") {
+        for rule in rules() {
             if rule
                 .resources
                 .iter()

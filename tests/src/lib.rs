@@ -3,6 +3,7 @@
 //! Nothing here knows what the operator decides; the suites and their invariants do.
 
 pub mod kubectl;
+pub mod olm;
 pub mod operator;
 pub mod scenario;
 pub mod sealed;

@@ -21,6 +21,7 @@ mod node;
 mod pki;
 mod process;
 mod progress;
+pub mod registry;
 mod requirements;
 pub mod tools;
 pub mod volumes;
@@ -186,6 +187,12 @@ impl Testbed {
             .await
     }
 
+    /// A registry that the nodes pull from as [`registry::HOST`]; started unless it runs.
+    pub async fn registry(&self, progress: &Progress) -> Result<registry::Registry> {
+        let nodes = Parts::all(&self.layout, self.record.block);
+        registry::start(&self.layout, self.record.block, &nodes, progress).await
+    }
+
     async fn connect(layout: &Layout, record: &Record) -> Result<Self> {
         let client = connect(&layout.kubeconfig()).await?;
         Ok(Self {
@@ -312,6 +319,7 @@ async fn clear(layout: &Layout) -> Result<()> {
                 .stop(Duration::from_secs(2))
                 .await?;
             on_all(&nodes, Parts::stop).await?;
+            registry::stop(layout).await?;
             control_plane::stop(layout).await?;
         }
         network::remove(layout).await?;

@@ -11,3 +11,11 @@ fn generated_yaml_is_fresh() {
         .collect();
     assert_none(&stale, "files that `make generate` would change");
 }
+
+/// What a published bundle or the catalog lacks is found here, before a validator or OLM refuses it.
+#[test]
+fn bundles_and_catalog_keep_the_rules_of_olm() {
+    let faults = manifests::judge(&root()).expect("bundles and catalog can be read");
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    assert_none(&faults, "what OLM or a catalog would refuse");
+}

@@ -35,6 +35,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "BOOL", env = "BINNACLE_LEADER_ELECT", default_value_t = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
 
+    /// The OperatorCondition in which Operator Lifecycle Manager is told when not to upgrade. Without it nobody is told.
+    #[arg(long, value_name = "NAME", env = "OPERATOR_CONDITION_NAME")]
+    pub operator_condition: Option<String>,
+
     /// Clusters that are worked on at the same time.
     #[arg(long, value_name = "N", env = "BINNACLE_CONCURRENCY", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,

@@ -31,7 +31,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(testbed: Testbed, namespace: &str, name: &str) -> Self {
+    /// The cluster of this name in a namespace.
+    #[must_use]
+    pub fn new(testbed: Testbed, namespace: &str, name: &str) -> Self {
         Self {
             testbed,
             namespace: namespace.to_owned(),

@@ -2,6 +2,8 @@
 //!
 //! An image is a docker archive in the cache. How it gets into the nodes is [`super::node`]'s business.
 
+pub mod olm;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,8 @@ pub(crate) const COREDNS: &str = "testbed.binnacle/coredns:1.13.1";
 
 /// Debian packages that the operator's image stands on.
 const OPERATOR_BASE: [&str; 3] = ["libc6", "libgcc-s1", "ca-certificates"];
+
+const OPERATOR_SETTINGS: &str = "USER 65532:65532\nENTRYPOINT [\"/usr/local/bin/binnacle\"]\n";
 
 /// A file of an image: where it comes from and where it goes.
 pub(crate) type Copied<'a> = (&'a Path, &'a str);
@@ -114,11 +118,34 @@ pub async fn operator(
     progress: &Progress,
 ) -> Result<()> {
     let base = operator_base(progress).await?;
-    let mut copied: Vec<Copied<'_>> =
-        vec![(base.as_path(), "/"), (program, "/usr/local/bin/binnacle")];
+    let copied = operator_files(&base, program, files);
+    build(name, &copied, OPERATOR_SETTINGS, archive).await
+}
+
+/// The same into a registry, under `to`; answers its digest there.
+pub(crate) async fn push_operator(
+    to: &str,
+    program: &Path,
+    files: &[(&Path, &str)],
+    progress: &Progress,
+) -> Result<String> {
+    let base = operator_base(progress).await?;
+    push(
+        to,
+        &operator_files(&base, program, files),
+        OPERATOR_SETTINGS,
+    )
+    .await
+}
+
+fn operator_files<'a>(
+    base: &'a Path,
+    program: &'a Path,
+    files: &[(&'a Path, &'a str)],
+) -> Vec<Copied<'a>> {
+    let mut copied = vec![(base, "/"), (program, "/usr/local/bin/binnacle")];
     copied.extend_from_slice(files);
-    let settings = "USER 65532:65532\nENTRYPOINT [\"/usr/local/bin/binnacle\"]\n";
-    build(name, &copied, settings, archive).await
+    copied
 }
 
 /// The C library and the certificates of the public authorities.
@@ -220,47 +247,12 @@ async fn cached(
     Ok(archive)
 }
 
-/// Builds `FROM scratch` with fixed times, in a store of its own that goes away with the call.
+/// Builds an image into an archive.
 async fn build(name: &str, copied: &[Copied<'_>], settings: &str, archive: &Path) -> Result<()> {
-    let aside = Aside::make("image")?;
-    let context = aside.0.join("context");
-    fs::create_dir_all(&context)?;
-    let mut recipe = "FROM scratch\n".to_owned();
-    for (number, (from, to)) in copied.iter().enumerate() {
-        Command::new("cp")
-            .args(["-r", "--reflink=auto"])
-            .arg(from)
-            .arg(context.join(number.to_string()))
-            .run()
-            .await?;
-        recipe.push_str(&format!("COPY {number} {to}\n"));
-    }
-    recipe.push_str(settings);
-    fs::write(context.join("Containerfile"), recipe)?;
-    let buildah = || {
-        let (root, runroot) = (aside.0.join("store"), aside.0.join("run"));
-        Command::new("buildah")
-            .args(["--storage-driver", "vfs", "--root"])
-            .arg(root)
-            .arg("--runroot")
-            .arg(runroot)
-    };
-    buildah()
-        .args([
-            "bud",
-            "--isolation",
-            "chroot",
-            "--timestamp",
-            "0",
-            "--quiet",
-            "--tag",
-            name,
-        ])
-        .arg(&context)
-        .run()
-        .await?;
+    let aside = make(name, copied, settings).await?;
     let fresh = aside.0.join("image.tar");
-    buildah()
+    aside
+        .buildah()
         .args(["push", "--quiet", name])
         .arg(format!("docker-archive:{}:{name}", fresh.display()))
         .run()
@@ -271,6 +263,56 @@ async fn build(name: &str, copied: &[Copied<'_>], settings: &str, archive: &Path
     let beside = archive.with_extension(format!("{}.new", std::process::id()));
     fs::copy(&fresh, &beside)?;
     fs::rename(&beside, archive).with_context(|| format!("{} cannot be written", archive.display()))
+}
+
+/// Builds an image into a registry that speaks plain HTTP, under `to`, and answers its digest there.
+async fn push(to: &str, copied: &[Copied<'_>], settings: &str) -> Result<String> {
+    let aside = make(to, copied, settings).await?;
+    let digest = aside.0.join("digest");
+    aside
+        .buildah()
+        .args(["push", "--quiet", "--tls-verify=false"])
+        .args(["--disable-compression", "--digestfile"])
+        .arg(&digest)
+        .arg(to)
+        .arg(format!("docker://{to}"))
+        .run()
+        .await?;
+    Ok(fs::read_to_string(digest)?.trim().to_owned())
+}
+
+/// Builds `FROM scratch` with fixed times, in a store of its own that goes away with the answer.
+async fn make(name: &str, copied: &[Copied<'_>], settings: &str) -> Result<Aside> {
+    let aside = Aside::make("image")?;
+    let context = aside.0.join("context");
+    fs::create_dir_all(&context)?;
+    let mut recipe = "FROM scratch\n".to_owned();
+    for (number, (from, to)) in copied.iter().enumerate() {
+        Command::new("cp")
+            .args(["-r", "--reflink=auto", "--preserve=mode"])
+            .arg(from)
+            .arg(context.join(number.to_string()))
+            .run()
+            .await?;
+        recipe.push_str(&format!("COPY {number} {to}\n"));
+    }
+    recipe.push_str(settings);
+    fs::write(context.join("Containerfile"), recipe)?;
+    aside
+        .buildah()
+        .args([
+            "bud",
+            "--isolation",
+            "chroot",
+            "--timestamp",
+            "0",
+            "--quiet",
+        ])
+        .args(["--tag", name])
+        .arg(&context)
+        .run()
+        .await?;
+    Ok(aside)
 }
 
 /// A folder for work in progress that is removed with its value.
@@ -286,6 +328,15 @@ impl Aside {
             .join(format!(".{what}.{}.{number}", std::process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self(folder))
+    }
+
+    /// buildah with a store of its own in here.
+    fn buildah(&self) -> Command {
+        Command::new("buildah")
+            .args(["--storage-driver", "vfs", "--root"])
+            .arg(self.0.join("store"))
+            .arg("--runroot")
+            .arg(self.0.join("run"))
     }
 }
 

@@ -142,6 +142,15 @@ impl<'a> Parts<'a> {
             .args(["-n", "k8s.io"])
     }
 
+    /// Sends the node's pulls from `host` to a server that speaks plain HTTP.
+    pub(crate) fn mirror(&self, host: &str, server: &str) -> Result<()> {
+        let folder = self.folder().join("registries").join(host);
+        fs::create_dir_all(&folder)?;
+        let hosts =
+            format!("[host.\"http://{server}\"]\n  capabilities = [\"pull\", \"resolve\"]\n");
+        Ok(fs::write(folder.join("hosts.toml"), hosts)?)
+    }
+
     /// Takes the images of an archive into the node.
     pub(crate) async fn import(&self, archive: &std::path::Path) -> Result<()> {
         self.ctr()

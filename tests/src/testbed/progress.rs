@@ -54,7 +54,7 @@ impl Progress {
     }
 
     /// One thing worth knowing.
-    pub(crate) fn say(&self, what: &str) {
+    pub fn say(&self, what: &str) {
         match &self.show {
             Show::Nothing => {}
             Show::Lines => eprintln!("{:6.1}s {what}", self.started.elapsed().as_secs_f32()),

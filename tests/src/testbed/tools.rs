@@ -4,6 +4,7 @@
 //! tool is one more entry of the table.
 
 mod build;
+mod olm;
 
 use std::path::PathBuf;
 
@@ -33,9 +34,20 @@ enum Source {
     Copied {
         module: &'static str,
         version: &'static str,
+        tags: &'static str,
+        added: Option<Added>,
+        /// A folder of the sources that stays beside the programs.
+        kept: Option<&'static str>,
     },
     /// A C program of ours under `tests/tools/`, linked statically.
     C { file: &'static str },
+}
+
+/// A file of ours under `tests/tools/` that is put into copied sources.
+#[derive(Debug)]
+struct Added {
+    from: &'static str,
+    to: &'static str,
 }
 
 /// A program of a tool.
@@ -97,6 +109,9 @@ static TABLE: &[Tool] = &[
         source: Source::Copied {
             module: "go.etcd.io/etcd",
             version: "v0.0.0-20240911181550-c123b3ea3db3",
+            tags: "",
+            added: None,
+            kept: None,
         },
         programs: &[program("etcd", "."), program("etcdctl", "./etcdctl")],
     },
@@ -119,6 +134,11 @@ static TABLE: &[Tool] = &[
     },
 ];
 
+/// Every tool that can be built.
+fn table() -> impl Iterator<Item = &'static Tool> {
+    TABLE.iter().chain(&olm::TABLE)
+}
+
 /// The tools that every testbed needs.
 const NEEDED: [(&str, &str); 4] = [
     ("kubernetes", "1.36.3"),
@@ -133,9 +153,7 @@ pub const ETCD_VERSION: &str = "3.6.16";
 impl Tool {
     /// The tool `name` of `version`, if the table has it.
     pub fn find(name: &str, version: &str) -> Result<&'static Self> {
-        let found = TABLE
-            .iter()
-            .find(|tool| tool.name == name && tool.version == version);
+        let found = table().find(|tool| tool.name == name && tool.version == version);
         match found {
             Some(tool) => Ok(tool),
             None => bail!(
@@ -163,7 +181,7 @@ impl Tool {
 
     /// All tools, for a message.
     pub fn all() -> String {
-        TABLE.iter().map(Self::title).collect::<Vec<_>>().join(", ")
+        table().map(Self::title).collect::<Vec<_>>().join(", ")
     }
 
     pub(crate) fn title(&self) -> String {
@@ -200,12 +218,12 @@ pub(crate) fn etcd_program(program: &str) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, TABLE, Tool};
+    use super::{Source, Tool, table};
 
     /// A name in the table that leads nowhere would show itself only after minutes of building.
     #[test]
     fn every_pinned_module_is_in_the_checkout_with_the_version_that_the_table_says() {
-        for tool in TABLE {
+        for tool in table() {
             if let Source::Pinned { folder, stamp: _ } = &tool.source {
                 let module = format!("{}/tools/{folder}/go.mod", env!("CARGO_MANIFEST_DIR"));
                 let module = std::fs::read_to_string(&module).unwrap_or_default();
@@ -220,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_found_by_its_title() {
-        for tool in TABLE {
+        for tool in table() {
             assert_eq!(
                 Tool::parse(&tool.title()).map(Tool::title).ok(),
                 Some(tool.title())

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Source, Tool};
+use super::{Added, Source, Tool};
 use crate::testbed::command::{Command, find_program};
 use crate::testbed::progress::Progress;
 
@@ -39,8 +39,20 @@ pub(super) async fn ensure(tool: &Tool, progress: &Progress) -> Result<PathBuf> 
     fs::create_dir(&aside)?;
     match &tool.source {
         Source::Pinned { folder, stamp } => pinned(tool, folder, stamp, &aside, progress).await?,
-        Source::Copied { module, version } => {
-            copied(tool, module, version, &aside, progress).await?
+        Source::Copied {
+            module,
+            version,
+            tags,
+            added,
+            kept,
+        } => {
+            let sources = copied(module, version, added.as_ref(), &aside).await?;
+            let how = [&format!("-tags={tags}"), "-mod=mod"];
+            go_build(tool, &sources, &how, "", &aside, progress).await?;
+            if let Some(kept) = kept {
+                fs::rename(sources.join(kept), aside.join(base_name(kept)))?;
+            }
+            fs::remove_dir_all(sources)?;
         }
         Source::C { file } => c(tool, file, &aside).await?,
     }
@@ -75,7 +87,7 @@ async fn pinned(
     go_build(
         tool,
         &Path::new(SOURCES).join(folder),
-        "-mod=readonly",
+        &["-mod=readonly"],
         stamp,
         to,
         progress,
@@ -83,13 +95,12 @@ async fn pinned(
     .await
 }
 
-async fn copied(
-    tool: &Tool,
-    module: &str,
-    version: &str,
-    to: &Path,
-    progress: &Progress,
-) -> Result<()> {
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The sources of a module, where they can be built.
+async fn copied(module: &str, version: &str, added: Option<&Added>, to: &Path) -> Result<PathBuf> {
     let downloaded = go()?
         .folder(Path::new("/"))
         .args(["mod", "download", "-json"])
@@ -107,15 +118,20 @@ async fn copied(
         .arg(&copy)
         .run()
         .await?;
-    go_build(tool, &copy, "-mod=mod", "", to, progress).await?;
-    fs::remove_dir_all(copy)?;
-    Ok(())
+    if let Some(Added { from, to }) = added {
+        let place = copy.join(to);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::copy(Path::new(SOURCES).join(from), place)?;
+    }
+    Ok(copy)
 }
 
 async fn go_build(
     tool: &Tool,
     module: &Path,
-    mode: &str,
+    how: &[&str],
     stamp: &str,
     to: &Path,
     progress: &Progress,
@@ -132,7 +148,9 @@ async fn go_build(
         go()?
             .folder(module)
             .env("CGO_ENABLED", "0")
-            .args(["build", mode, "-trimpath", "-buildvcs=false", "-ldflags"])
+            .arg("build")
+            .args(how)
+            .args(["-trimpath", "-buildvcs=false", "-ldflags"])
             .arg(format!("-s -w {stamp}"))
             .arg("-o")
             .arg(to.join(program.name))

@@ -1,0 +1,213 @@
+//! The generated files of a checkout: what each shall hold, which differ, and writing them.
+//!
+//! What is in them comes from elsewhere. A bundle that is older than the newest release is only read: it was published, and
+//! the table of releases remembers its digest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::bundle::{self, Bundle};
+use crate::catalog::{self, catalog};
+use crate::fault::Fault;
+use crate::files::{Error, Installation, cluster_wide_objects, objects, yaml};
+use crate::release::{Release, Table};
+use crate::verify;
+
+/// Folders that hold generated files and nothing else, and the hand-written page about them.
+const FOLDERS: [&str; 5] = [
+    "manifests/crds",
+    "manifests/rbac",
+    "manifests/cluster-wide",
+    bundle::FOLDER,
+    "catalog",
+];
+const PAGE: &str = "README.md";
+
+/// Writes every file anew and removes those that nothing stands in any more. Returns what changed.
+///
+/// # Errors
+/// When a file cannot be written, or the releases would strand somebody.
+pub fn write(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    let wanted = wanted(root)?;
+    let stale = differences(root, &wanted)?;
+    for path in &stale {
+        let file = root.join(path);
+        let done = match wanted.get(path) {
+            Some(text) => fs::create_dir_all(file.parent().unwrap_or(root))
+                .and_then(|()| fs::write(&file, text)),
+            None => fs::remove_file(&file),
+        };
+        done.map_err(|source| Error::File { path: file, source })?;
+    }
+    Ok(stale)
+}
+
+/// The files that [`write`] would change.
+///
+/// # Errors
+/// When a file cannot be read, or the releases would strand somebody.
+pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    let wanted = wanted(root)?;
+    differences(root, &wanted)
+}
+
+/// What is wrong with bundles and catalog as they stand in the checkout, whoever wrote them.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn judge(root: &Path) -> Result<Vec<Fault>, Error> {
+    let table = Table::read(root).map_err(Error::Faults)?;
+    let mut found = Vec::new();
+    for release in &table.releases {
+        let folder = folder(release);
+        found.extend(verify::bundle(&folder, &read_bundle(root, release)?));
+    }
+    let text = read(&root.join(catalog::FILE))?.unwrap_or_default();
+    found.extend(verify::catalog(catalog::FILE, &text));
+    Ok(found)
+}
+
+/// The bundle of each release, oldest first: the newest as the sources make it, the others as they were published.
+///
+/// # Errors
+/// When a bundle cannot be read, or a published one was changed.
+pub fn bundles<'a>(root: &Path, table: &'a Table) -> Result<Vec<(&'a Release, Bundle)>, Error> {
+    let mut bundles = Vec::new();
+    for release in &table.releases {
+        let bundle = match &release.bundle {
+            None => Bundle::of(release)?,
+            Some(digest) => frozen(root, release, digest)?,
+        };
+        bundles.push((release, bundle));
+    }
+    Ok(bundles)
+}
+
+fn frozen(root: &Path, release: &Release, digest: &str) -> Result<Bundle, Error> {
+    let bundle = read_bundle(root, release)?;
+    if bundle.image().digest() == *digest {
+        return Ok(bundle);
+    }
+    let folder = folder(release);
+    Err(Error::Faults(vec![Fault {
+        what: format!(
+            "the bundle of {} was published as {digest} and is {} here: it was edited",
+            release.version,
+            bundle.image().digest()
+        ),
+        remedy: format!(
+            "Take it back with `git checkout -- {folder}`; what shall change goes into a new release"
+        ),
+        file: folder,
+        line: 1,
+    }]))
+}
+
+fn folder(release: &Release) -> String {
+    format!("{}/{}", bundle::FOLDER, release.version)
+}
+
+fn read_bundle(root: &Path, release: &Release) -> Result<Bundle, Error> {
+    let folder = PathBuf::from(folder(release));
+    let mut files = BTreeMap::new();
+    for path in below(root, &folder)? {
+        let text = read(&root.join(&path))?.unwrap_or_default();
+        let inner = path.strip_prefix(&folder).unwrap_or(&path);
+        files.insert(inner.to_string_lossy().into_owned(), text);
+    }
+    Ok(Bundle { files })
+}
+
+/// What each generated file shall hold.
+fn wanted(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
+    let mut wanted = BTreeMap::new();
+    let installation = Installation::default();
+    for (all, objects) in [
+        ("manifests/install.yaml", objects(&installation)?),
+        (
+            "manifests/install-cluster-wide.yaml",
+            cluster_wide_objects(&installation)?,
+        ),
+    ] {
+        wanted.insert(PathBuf::from(all), yaml(&objects)?);
+        for placed in objects {
+            wanted.insert(PathBuf::from(placed.path), yaml(&[placed])?);
+        }
+    }
+    let table = Table::read(root).map_err(Error::Faults)?;
+    let bundles = bundles(root, &table)?;
+    for (release, bundle) in &bundles {
+        let folder = PathBuf::from(folder(release));
+        wanted.extend(
+            bundle
+                .files
+                .iter()
+                .map(|(path, text)| (folder.join(path), text.clone())),
+        );
+    }
+    wanted.insert(PathBuf::from(catalog::FILE), catalog(&table, &bundles)?);
+    wanted.insert(
+        PathBuf::from(catalog::RECIPE),
+        catalog::RECIPE_TEXT.to_owned(),
+    );
+    Ok(wanted)
+}
+
+fn differences(root: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
+    let mut differ = BTreeSet::new();
+    for folder in FOLDERS {
+        let found = below(root, Path::new(folder))?;
+        differ.extend(
+            found
+                .into_iter()
+                .filter(|path| !wanted.contains_key(path) && !path.ends_with(PAGE)),
+        );
+    }
+    for (path, text) in wanted {
+        if read(&root.join(path))?.as_ref() != Some(text) {
+            differ.insert(path.clone());
+        }
+    }
+    Ok(differ.into_iter().collect())
+}
+
+fn read(file: &Path) -> Result<Option<String>, Error> {
+    match fs::read_to_string(file) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::File {
+            path: file.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Every file below a folder, with its path from the top; none where there is no such folder.
+fn below(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let path = root.join(folder);
+    let failed = |source| Error::File {
+        path: path.clone(),
+        source,
+    };
+    let entries = match fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(failed(source)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let inner = folder.join(entry.file_name());
+        if entry.file_type().map_err(failed)?.is_dir() {
+            found.extend(below(root, &inner)?);
+        } else {
+            found.push(inner);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Generated files that were left over, edited or broken, and what is said of each.
+
+use semver::Version;
+use tempfile::TempDir;
+
+use super::*;
+use crate::release::{New, TABLE, promote, release};
+
+fn version(text: &str) -> Version {
+    text.parse().expect("a version")
+}
+
+fn new(version_text: &str, frozen: Option<String>) -> New {
+    New {
+        version: version(version_text),
+        image: format!("quay.io/binnacle/binnacle@sha256:{}", "a".repeat(64)),
+        created: "2026-01-31T12:00:00Z".to_owned(),
+        upgrades_from: None,
+        frozen,
+    }
+}
+
+/// A checkout with two releases, of which the first is published and in prod.
+fn checkout() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let save = |table: &Table| {
+        fs::create_dir_all(folder.path().join("manifests")).expect("made");
+        fs::write(folder.path().join(TABLE), table.text().expect("text")).expect("written");
+        write(folder.path()).expect("generated");
+    };
+    let first = release(&Table::default(), new("0.1.0", None)).expect("a release");
+    let first = promote(&first, &version("0.1.0")).expect("promoted");
+    save(&first);
+    let digest = bundles(folder.path(), &first).expect("bundles")[0]
+        .1
+        .image()
+        .digest();
+    save(&release(&first, new("0.2.0", Some(digest))).expect("a release"));
+    folder
+}
+
+fn change(checkout: &TempDir, file: &str, from: &str, to: &str) {
+    let path = checkout.path().join(file);
+    let text = fs::read_to_string(&path).expect("a file");
+    assert!(text.contains(from), "{from} is not in {file}");
+    fs::write(path, text.replacen(from, to, 1)).expect("written");
+}
+
+fn judged(checkout: &TempDir) -> Vec<String> {
+    let faults = judge(checkout.path()).expect("judged");
+    faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_was_written_is_fresh_and_in_order() {
+    let checkout = checkout();
+    assert_eq!(
+        stale(checkout.path()).expect("compared"),
+        Vec::<PathBuf>::new()
+    );
+    assert_eq!(judged(&checkout), Vec::<String>::new());
+}
+
+/// A file that an earlier generator wrote would be applied for ever.
+#[test]
+fn a_file_that_no_object_stands_in_is_stale_and_goes() {
+    let checkout = checkout();
+    let left = checkout.path().join("manifests/rbac/left_over.yaml");
+    fs::write(&left, "kind: Role").expect("written");
+    assert_eq!(
+        stale(checkout.path()).expect("compared"),
+        [PathBuf::from("manifests/rbac/left_over.yaml")]
+    );
+    write(checkout.path()).expect("written");
+    assert!(!left.exists());
+}
+
+#[test]
+fn a_published_bundle_that_was_edited_is_refused() {
+    let checkout = checkout();
+    change(
+        &checkout,
+        "bundle/0.1.0/manifests/binnacle.clusterserviceversion.yaml",
+        "maturity: alpha",
+        "maturity: stable",
+    );
+    let refused = stale(checkout.path()).expect_err("a refusal").to_string();
+    assert!(
+        refused.starts_with("bundle/0.1.0:1: the bundle of 0.1.0 was published as sha256:"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("it was edited. Take it back with `git checkout -- bundle/0.1.0`"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_newest_bundle_that_was_edited_is_stale() {
+    let checkout = checkout();
+    let file = "bundle/0.2.0/manifests/binnacle.clusterserviceversion.yaml";
+    change(&checkout, file, "maturity: alpha", "maturity: stable");
+    assert_eq!(
+        stale(checkout.path()).expect("compared"),
+        [PathBuf::from(file)]
+    );
+}
+
+#[test]
+fn a_catalog_that_is_no_yaml_is_refused_with_its_line() {
+    let checkout = checkout();
+    change(
+        &checkout,
+        catalog::FILE,
+        "schema: olm.channel",
+        "schema: [olm.channel",
+    );
+    let said = judged(&checkout);
+    assert!(
+        said[0].starts_with("catalog/configs/binnacle/catalog.yaml:"),
+        "{said:?}"
+    );
+    assert!(
+        !said[0].starts_with("catalog/configs/binnacle/catalog.yaml:1:"),
+        "{said:?}"
+    );
+    assert!(
+        said[0].ends_with("Take it back with `make generate`"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_catalog_that_strands_somebody_is_refused() {
+    let checkout = checkout();
+    change(
+        &checkout,
+        catalog::FILE,
+        "  replaces: binnacle.v0.1.0\n",
+        "",
+    );
+    let said = judged(&checkout);
+    assert!(
+        said.iter().any(|fault| fault
+            .contains("the channel testing has two heads, binnacle.v0.1.0 and binnacle.v0.2.0")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_bundle_without_what_olm_wants_is_refused_file_by_file() {
+    let csv = "bundle/0.2.0/manifests/binnacle.clusterserviceversion.yaml";
+    for (file, from, to, words) in [
+        (
+            csv,
+            "version: 0.2.0",
+            "version: 0.3.0",
+            "metadata.name is binnacle.v0.2.0 and spec.version 0.3.0",
+        ),
+        (csv, "@sha256:", ":v", "is not named by digest"),
+        (
+            csv,
+            "type: AllNamespaces",
+            "type: EveryNamespace",
+            "the install mode AllNamespaces is not said",
+        ),
+        (
+            csv,
+            "categories: Database",
+            "categories: Databases",
+            "the category is `Databases`",
+        ),
+        (
+            csv,
+            "path: size",
+            "path: sizes",
+            "spec.size stands in an example and has no descriptor",
+        ),
+        (
+            csv,
+            "minKubeVersion: 1.30.0",
+            "minKubeVersion: 1.30.x",
+            "minKubeVersion `1.30.x` is no full version",
+        ),
+        (
+            "bundle/0.2.0/metadata/annotations.yaml",
+            "registry+v1",
+            "registry",
+            "bundle.mediatype.v1 is `registry`",
+        ),
+    ] {
+        let checkout = checkout();
+        change(&checkout, file, from, to);
+        let said = judged(&checkout);
+        assert!(
+            said.iter()
+                .any(|fault| fault.starts_with(file) && fault.contains(words)),
+            "{words}: {said:#?}"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! The one list of kinds that Binnacle serves. Definitions, the bundle's owned APIs, its examples and its form fields all
+//! follow from it: a kind is added here and nowhere else.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::crd;
+
+/// A kind as people meet it in a catalog.
+pub(crate) struct Kind {
+    /// The file of its definition, from the top of the checkout.
+    pub(crate) file: &'static str,
+    /// Its definition.
+    pub(crate) definition: fn() -> Result<CustomResourceDefinition, serde_json::Error>,
+    /// Its title.
+    pub(crate) title: &'static str,
+    /// One sentence on what it is for.
+    pub(crate) purpose: &'static str,
+    /// Version and kind of what the operator makes for one of it.
+    pub(crate) makes: &'static [(&'static str, &'static str)],
+    /// YAML that works as pasted.
+    pub(crate) example: &'static str,
+    /// Fields that are shown other than their type says, and whose inner fields are not shown one by one.
+    pub(crate) widgets: &'static [(&'static str, &'static str)],
+}
+
+const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
+const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
+
+/// Every kind, in the order in which people meet them.
+pub(crate) static KINDS: [Kind; 2] = [ETCD_CLUSTER, RECONCILER_MODULE];
+
+const ETCD_CLUSTER: Kind = Kind {
+    file: "manifests/crds/etcdclusters.yaml",
+    definition: crd::etcd_cluster,
+    title: "etcd cluster",
+    purpose: "A cluster of etcd members that is born, healed, resized and upgraded without losing an acknowledged write.",
+    makes: &[
+        ("v1", "Pod"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "Secret"),
+        ("v1", "Service"),
+        ("policy/v1", "PodDisruptionBudget"),
+    ],
+    example: include_str!("../../docs/examples/cluster.yaml"),
+    widgets: &[
+        ("spec.size", "urn:alm:descriptor:com.tectonic.ui:podCount"),
+        ("spec.quorumRecovery", ADVANCED),
+        ("spec.pod.affinity", ADVANCED),
+        ("spec.pod.annotations", ADVANCED),
+        ("spec.pod.etcdEnv", ADVANCED),
+        ("spec.pod.labels", ADVANCED),
+        ("spec.pod.nodeSelector", ADVANCED),
+        ("spec.pod.persistentVolumeClaimSpec", ADVANCED),
+        (
+            "spec.pod.resources",
+            "urn:alm:descriptor:com.tectonic.ui:resourceRequirements",
+        ),
+        ("spec.pod.securityContext", ADVANCED),
+        ("spec.pod.tolerations", ADVANCED),
+        ("spec.TLS.static.member.peerSecret", SECRET),
+        ("spec.TLS.static.member.serverSecret", SECRET),
+        ("spec.TLS.static.operatorSecret", SECRET),
+        (
+            "status.conditions",
+            "urn:alm:descriptor:io.kubernetes.conditions",
+        ),
+        (
+            "status.members",
+            "urn:alm:descriptor:com.tectonic.ui:podStatuses",
+        ),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
+        (
+            "status.serviceName",
+            "urn:alm:descriptor:io.kubernetes:Service",
+        ),
+    ],
+};
+
+const RECONCILER_MODULE: Kind = Kind {
+    file: "manifests/crds/reconcilermodules.yaml",
+    definition: crd::reconciler_module,
+    title: "Reconciler module",
+    purpose: "The module that decides for clusters: tried as a Shadow, given some clusters as a Canary, or Active for all of them.",
+    makes: &[],
+    example: include_str!("../../docs/examples/shadow.yaml"),
+    widgets: &[
+        ("spec.clusters", ADVANCED),
+        (
+            "status.conditions",
+            "urn:alm:descriptor:io.kubernetes.conditions",
+        ),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+    ],
+};

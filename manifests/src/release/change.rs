@@ -1,0 +1,182 @@
+//! A table with one release more, or with one in a further channel.
+//!
+//! Writes nothing. What would strand anybody is refused by the rules that hold for every table.
+
+use semver::Version;
+
+use super::{Channel, Edge, Release, Table, faults};
+use crate::fault::Fault;
+
+/// A release to be made.
+#[derive(Clone, Debug)]
+pub struct New {
+    /// Its version, higher than every other.
+    pub version: Version,
+    /// The operator's image, by digest.
+    pub image: String,
+    /// When it is made, RFC 3339.
+    pub created: String,
+    /// The lowest version that may go to it at once; none for that of the release before it.
+    pub upgrades_from: Option<Version>,
+    /// sha-256 of the bundle's image of the newest release so far, which is frozen by this.
+    pub frozen: Option<String>,
+}
+
+/// The table with a new release at the end of `testing`.
+///
+/// # Errors
+/// What the new table would break.
+pub fn release(table: &Table, new: New) -> Result<Table, Vec<Fault>> {
+    let New {
+        version,
+        image,
+        created,
+        upgrades_from,
+        frozen,
+    } = new;
+    let mut table = table.clone();
+    let before = table.releases.last_mut();
+    let supported = before.as_ref().map(|before| before.upgrades_from.clone());
+    let replaces = before.as_ref().map(|before| before.name());
+    if let Some(before) = before {
+        before.bundle = frozen;
+    }
+    table.releases.push(Release {
+        upgrades_from: upgrades_from
+            .or(supported)
+            .unwrap_or_else(|| version.clone()),
+        version,
+        created,
+        image,
+        bundle: None,
+        deprecated: None,
+        channels: [(Channel::Testing, Edge { replaces })].into(),
+    });
+    judged(table)
+}
+
+/// The table with a release of `testing` in `prod`, too.
+///
+/// # Errors
+/// There is no such release, it is in `prod` already or older than the head of `prod`, or somebody would be stranded.
+pub fn promote(table: &Table, version: &Version) -> Result<Table, Vec<Fault>> {
+    let mut table = table.clone();
+    let head = table.of(Channel::Prod).next_back().cloned();
+    let refuse = |what: String, remedy: &str| {
+        Err(vec![Fault {
+            file: super::TABLE.to_owned(),
+            line: 1,
+            what,
+            remedy: remedy.to_owned(),
+        }])
+    };
+    let known: Vec<_> = table
+        .releases
+        .iter()
+        .map(|release| release.version.to_string())
+        .collect();
+    let Some(release) = table
+        .releases
+        .iter_mut()
+        .find(|release| release.version == *version)
+    else {
+        return refuse(
+            format!(
+                "there is no release {version}; there are {}",
+                known.join(", ")
+            ),
+            "Name one of them, or make it first with `make release`",
+        );
+    };
+    if let Some(head) = head.as_ref().filter(|head| head.version >= *version) {
+        return refuse(
+            format!(
+                "prod is at {} already, and {version} would be a downgrade",
+                head.version
+            ),
+            "Promote a newer release",
+        );
+    }
+    let replaces = head.map(|head| head.name());
+    release.channels.insert(Channel::Prod, Edge { replaces });
+    judged(table)
+}
+
+fn judged(table: Table) -> Result<Table, Vec<Fault>> {
+    let text = table.text().unwrap_or_default();
+    let faults = faults(&table, &text);
+    if faults.is_empty() {
+        Ok(table)
+    } else {
+        Err(faults)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(version: &str) -> New {
+        New {
+            version: version.parse().expect("a version"),
+            image: format!("quay.io/binnacle/binnacle@sha256:{}", "a".repeat(64)),
+            created: "2026-01-31T12:00:00Z".to_owned(),
+            upgrades_from: None,
+            frozen: Some("sha256:00".to_owned()),
+        }
+    }
+
+    fn four() -> Table {
+        let mut table = Table::default();
+        for version in ["0.1.0", "0.2.0", "0.3.0", "0.4.0"] {
+            table = release(&table, new(version)).expect("a release");
+            if matches!(version, "0.2.0" | "0.4.0") {
+                table = promote(&table, &version.parse().expect("a version")).expect("promoted");
+            }
+        }
+        table
+    }
+
+    fn refusal(result: Result<Table, Vec<Fault>>) -> String {
+        result.expect_err("a refusal")[0].to_string()
+    }
+
+    #[test]
+    fn releases_and_promotions_make_a_table_that_reads_back() {
+        let table = four();
+        let text = table.text().expect("text");
+        assert_eq!(Table::parse(&text).as_ref(), Ok(&table));
+        let prod: Vec<_> = table
+            .of(Channel::Prod)
+            .map(|one| (one.version.to_string(), one.replaced_in(Channel::Prod)))
+            .collect();
+        assert_eq!(
+            prod,
+            [
+                ("0.2.0".to_owned(), None),
+                ("0.4.0".to_owned(), Some("binnacle.v0.2.0"))
+            ]
+        );
+        assert_eq!(
+            table.newest().expect("a release").skip_range(),
+            ">=0.1.0 <0.4.0"
+        );
+        assert_eq!(table.newest().expect("a release").bundle, None);
+    }
+
+    #[test]
+    fn an_older_or_equal_version_is_refused() {
+        assert!(refusal(release(&four(), new("0.4.0"))).contains("0.4.0 is there twice"));
+        assert!(refusal(release(&four(), new("0.3.5"))).contains("would be a downgrade"));
+    }
+
+    #[test]
+    fn promoting_what_is_not_there_or_older_is_refused() {
+        let version = |text: &str| text.parse::<Version>().expect("a version");
+        assert!(
+            refusal(promote(&four(), &version("0.5.0")))
+                .contains("there is no release 0.5.0; there are 0.1.0")
+        );
+        assert!(refusal(promote(&four(), &version("0.3.0"))).contains("prod is at 0.4.0 already"));
+    }
+}
