@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{Decision, OutcomeKind, PastOutcome, Snapshot};
+use contract::{Decision, OutcomeKind, PastOutcome, ResourceKind, Snapshot};
 use envelope::Refusal;
 use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
@@ -87,7 +87,14 @@ impl Passes {
     pub async fn run(&self, key: &ClusterKey, trigger: Trigger) -> After {
         let began = Instant::now();
         let mut memory = self.memories.take(key);
-        let found = observe::snapshot(&self.executor.client, &self.world, key, &mut memory).await;
+        let found = observe::snapshot(
+            &self.executor.client,
+            &self.world,
+            &self.executor.transfers,
+            key,
+            &mut memory,
+        )
+        .await;
         let (end, after) = match found {
             Ok(Found::Gone) => {
                 debug!("The resource is gone");
@@ -95,7 +102,9 @@ impl Passes {
                 return After::Gone;
             }
             Ok(Found::Snapshot(snapshot)) => {
-                self.metrics.see(key, &snapshot);
+                if key.kind == ResourceKind::EtcdCluster {
+                    self.metrics.see(key, &snapshot);
+                }
                 self.decide_and_act(key, trigger, &snapshot, &mut memory)
                     .await
             }

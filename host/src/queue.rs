@@ -23,6 +23,8 @@ pub enum Trigger {
     Retry,
     /// This instance became the leader.
     Leadership,
+    /// A transfer of this backup ended.
+    Transfer,
 }
 
 impl fmt::Display for Trigger {
@@ -32,6 +34,7 @@ impl fmt::Display for Trigger {
             Self::Requeue(why) => write!(f, "requeue:{why}"),
             Self::Retry => f.write_str("retry"),
             Self::Leadership => f.write_str("leadership"),
+            Self::Transfer => f.write_str("transfer"),
         }
     }
 }
@@ -180,6 +183,7 @@ mod tests {
 
     fn key(name: &str) -> ClusterKey {
         ClusterKey {
+            kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: name.to_owned(),
         }

@@ -1,6 +1,6 @@
-//! The CustomResourceDefinition of `EtcdCluster`: names, subresources, columns.
+//! The CustomResourceDefinitions: names, subresources, columns.
 
-use contract::{GROUP, KIND, PLURAL, VERSION};
+use contract::{GROUP, ResourceKind, VERSION};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -13,14 +13,39 @@ use crate::{rules, schema};
 pub(crate) fn etcd_cluster() -> Result<api::CustomResourceDefinition, serde_json::Error> {
     let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::etcd_cluster())?;
     rules::add(&mut schema);
-    Ok(api::CustomResourceDefinition {
+    let scale = api::CustomResourceSubresourceScale {
+        spec_replicas_path: ".spec.size".to_owned(),
+        status_replicas_path: ".status.size".to_owned(),
+        label_selector_path: Some(".status.selector".to_owned()),
+    };
+    let names = names(ResourceKind::EtcdCluster, "etcd");
+    Ok(definition(names, schema, Some(scale), columns()))
+}
+
+/// The definition of `EtcdBackup`.
+///
+/// # Errors
+/// When the schema of the contract's types is not one that Kubernetes knows.
+pub(crate) fn etcd_backup() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let schema = serde_json::from_value(schema::etcd_backup())?;
+    let names = names(ResourceKind::EtcdBackup, "etcdbackup");
+    Ok(definition(names, schema, None, backup_columns()))
+}
+
+fn definition(
+    names: api::CustomResourceDefinitionNames,
+    schema: api::JSONSchemaProps,
+    scale: Option<api::CustomResourceSubresourceScale>,
+    columns: Vec<api::CustomResourceColumnDefinition>,
+) -> api::CustomResourceDefinition {
+    api::CustomResourceDefinition {
         metadata: ObjectMeta {
-            name: Some(format!("{PLURAL}.{GROUP}")),
+            name: Some(format!("{}.{GROUP}", names.plural)),
             ..ObjectMeta::default()
         },
         spec: api::CustomResourceDefinitionSpec {
             group: GROUP.to_owned(),
-            names: names(),
+            names,
             scope: "Namespaced".to_owned(),
             versions: vec![api::CustomResourceDefinitionVersion {
                 name: VERSION.to_owned(),
@@ -29,49 +54,79 @@ pub(crate) fn etcd_cluster() -> Result<api::CustomResourceDefinition, serde_json
                 schema: Some(api::CustomResourceValidation {
                     open_api_v3_schema: Some(schema),
                 }),
-                subresources: Some(subresources()),
-                additional_printer_columns: Some(columns()),
+                subresources: Some(api::CustomResourceSubresources {
+                    scale,
+                    status: Some(api::CustomResourceSubresourceStatus(serde_json::json!({}))),
+                }),
+                additional_printer_columns: Some(columns),
                 ..api::CustomResourceDefinitionVersion::default()
             }],
             ..api::CustomResourceDefinitionSpec::default()
         },
         status: None,
-    })
+    }
 }
 
-fn names() -> api::CustomResourceDefinitionNames {
+/// A short name that is the kind in lower case is none.
+fn names(kind: ResourceKind, short: &str) -> api::CustomResourceDefinitionNames {
+    let singular = kind.name().to_lowercase();
     api::CustomResourceDefinitionNames {
-        kind: KIND.to_owned(),
-        list_kind: Some(format!("{KIND}List")),
-        plural: PLURAL.to_owned(),
-        singular: Some(KIND.to_lowercase()),
-        short_names: Some(vec!["etcd".to_owned()]),
+        kind: kind.name().to_owned(),
+        list_kind: Some(format!("{kind}List")),
+        plural: kind.plural().to_owned(),
+        short_names: (short != singular).then(|| vec![short.to_owned()]),
+        singular: Some(singular),
         // Not `all`: `kubectl delete all --all` must not take databases with it.
         categories: Some(vec!["binnacle".to_owned()]),
     }
 }
 
-fn subresources() -> api::CustomResourceSubresources {
-    api::CustomResourceSubresources {
-        scale: Some(api::CustomResourceSubresourceScale {
-            spec_replicas_path: ".spec.size".to_owned(),
-            status_replicas_path: ".status.size".to_owned(),
-            label_selector_path: Some(".status.selector".to_owned()),
-        }),
-        status: Some(api::CustomResourceSubresourceStatus(serde_json::json!({}))),
+fn column(
+    name: &str,
+    kind: &str,
+    path: &str,
+    description: &str,
+) -> api::CustomResourceColumnDefinition {
+    api::CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: kind.to_owned(),
+        json_path: path.to_owned(),
+        description: Some(description.to_owned()),
+        ..api::CustomResourceColumnDefinition::default()
     }
 }
 
+fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Succeeded",
+            "boolean",
+            ".status.succeeded",
+            "The last backup is stored and was read back",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.etcdRevision",
+            "etcd's revision in it",
+        ),
+        column("Bytes", "integer", ".status.sizeBytes", "Its size"),
+        column(
+            "Last",
+            "date",
+            ".status.lastSuccessDate",
+            "Since the last success",
+        ),
+        column(
+            "Age",
+            "date",
+            ".metadata.creationTimestamp",
+            "Since it was created",
+        ),
+    ]
+}
+
 fn columns() -> Vec<api::CustomResourceColumnDefinition> {
-    let column = |name: &str, kind: &str, path: &str, description: &str| {
-        api::CustomResourceColumnDefinition {
-            name: name.to_owned(),
-            type_: kind.to_owned(),
-            json_path: path.to_owned(),
-            description: Some(description.to_owned()),
-            ..api::CustomResourceColumnDefinition::default()
-        }
-    };
     vec![
         column("Size", "integer", ".spec.size", "Members wanted"),
         column(

@@ -74,6 +74,10 @@ pub fn objects(installation: &Installation) -> Result<Vec<Placed>, Error> {
             serde_json::to_value(crd::etcd_cluster()?)?,
         ),
         placed(
+            "manifests/crds/etcdbackups.yaml",
+            serde_json::to_value(crd::etcd_backup()?)?,
+        ),
+        placed(
             "manifests/rbac/service_account.yaml",
             serde_json::to_value(rbac::service_account(namespace))?,
         ),

@@ -3,7 +3,7 @@
 //! It reads a Secret only by its name, because a cluster names it, writes those with certificates that it makes, and reads
 //! nothing of the whole cluster.
 
-use contract::{GROUP, OLD_LOCK, PLURAL};
+use contract::{GROUP, OLD_LOCK, PLURAL, ResourceKind};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,11 +28,18 @@ pub(crate) fn service_account(namespace: &str) -> ServiceAccount {
 
 /// What it may do.
 pub(crate) fn role(namespace: &str) -> Role {
+    let backups = ResourceKind::EtcdBackup.plural();
     Role {
         metadata: metadata(namespace),
         rules: Some(vec![
             rule(GROUP, &[PLURAL], &[&WATCH]),
-            rule(GROUP, &[&format!("{PLURAL}/status")], &[&["update"]]),
+            // Patching takes off the finalizer that the archived operator left.
+            rule(GROUP, &[backups], &[&WATCH, &["patch"]]),
+            rule(
+                GROUP,
+                &[&format!("{backups}/status"), &format!("{PLURAL}/status")],
+                &[&["update"]],
+            ),
             rule(
                 "",
                 &["persistentvolumeclaims", "pods"],

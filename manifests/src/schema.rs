@@ -1,9 +1,9 @@
-//! The structural schema of the custom resource, made from the contract's own types.
+//! The structural schemas of the custom resources, made from the contract's own types.
 //!
 //! The spec refuses what has the wrong type. The status refuses next to nothing: a newer module may write more than
 //! this schema knows, and old objects hold nulls.
 
-use contract::{EtcdClusterSpec, EtcdClusterStatus};
+use contract::{EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus};
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -13,17 +13,28 @@ use serde_json::{Map, Value, json};
 /// Longest description of a field that is kept whole. Kubernetes' own types have essays.
 const LONGEST_DESCRIPTION: usize = 300;
 
-/// The schema of the whole resource, without the rules.
+/// The schema of a whole cluster, without the rules.
 pub(crate) fn etcd_cluster() -> Value {
-    let mut status = schema_of::<EtcdClusterStatus>();
+    whole::<EtcdClusterSpec, EtcdClusterStatus>("An etcd cluster: what is wanted, and how it is.")
+}
+
+/// The schema of a whole backup.
+pub(crate) fn etcd_backup() -> Value {
+    whole::<EtcdBackupSpec, EtcdBackupStatus>(
+        "A backup of an etcd cluster, taken once or again and again: where it goes, and what became of it.",
+    )
+}
+
+fn whole<Spec: JsonSchema, Status: JsonSchema>(description: &str) -> Value {
+    let mut status = schema_of::<Status>();
     each_object(&mut status, &forgive);
     status["x-kubernetes-preserve-unknown-fields"] = json!(true);
     json!({
-        "description": "An etcd cluster: what is wanted, and how it is.",
+        "description": description,
         "type": "object",
         "required": ["spec"],
         "properties": {
-            "spec": schema_of::<EtcdClusterSpec>(),
+            "spec": schema_of::<Spec>(),
             "status": status,
         },
     })
@@ -156,6 +167,41 @@ mod tests {
         ] {
             assert!(at(&schema, path).is_object(), "{path} is missing");
         }
+    }
+
+    #[test]
+    fn every_key_of_the_old_backup_has_its_place() {
+        let schema = etcd_backup();
+        for path in [
+            "spec.etcdEndpoints",
+            "spec.storageType",
+            "spec.clientTLSSecret",
+            "spec.backupPolicy.timeoutInSecond",
+            "spec.backupPolicy.backupIntervalInSecond",
+            "spec.backupPolicy.maxBackups",
+            "spec.s3.path",
+            "spec.s3.awsSecret",
+            "spec.s3.endpoint",
+            "spec.s3.forcePathStyle",
+            "spec.abs.path",
+            "spec.abs.absSecret",
+            "spec.gcs.path",
+            "spec.gcs.gcpSecret",
+            "spec.oss.path",
+            "spec.oss.ossSecret",
+            "spec.oss.endpoint",
+            "status.succeeded",
+            "status.Reason",
+            "status.etcdVersion",
+            "status.etcdRevision",
+        ] {
+            assert!(at(&schema, path).is_object(), "{path} is missing");
+        }
+        assert_eq!(
+            at(&schema, "status.lastSuccessDate")["nullable"],
+            true,
+            "the archived operator stored null until the first success"
+        );
     }
 
     /// Defaults in the schema end up in people's specs.

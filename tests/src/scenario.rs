@@ -33,7 +33,7 @@ pub use process::{Operator, Programs};
 
 /// Name of the operator's ServiceAccount, Role and Deployment.
 pub const OPERATOR: &str = "binnacle";
-/// The custom resource's definition.
+/// The definition of the clusters' resource.
 pub const DEFINITION: &str = "etcdclusters.etcd.database.coreos.com";
 /// How long the operator may take to start, on a machine that does much else.
 const START: Duration = Duration::from_secs(60);
@@ -62,22 +62,26 @@ impl Suite {
             programs,
             folder,
         };
-        suite.apply_definition(definition()?).await?;
+        for definition in definitions()? {
+            suite.apply_definition(definition).await?;
+        }
         Ok(suite)
     }
 
-    /// Applies a definition of the custom resource and waits until the API server serves it.
+    /// Applies a definition of a custom resource and waits until the API server serves it.
     pub async fn apply_definition(&self, definition: Value) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.testbed.client());
+        let name = definition.pointer("/metadata/name").and_then(Value::as_str);
+        let name = name.context("the definition has no name")?.to_owned();
         let params = PatchParams::apply(OPERATOR).force();
-        api.patch(DEFINITION, &params, &Patch::Apply(&definition))
+        api.patch(&name, &params, &Patch::Apply(&definition))
             .await
             .context("the definition was refused")?;
         wait::until(
             "the custom resource being served",
             Duration::from_secs(30),
             async || {
-                let found = api.get(DEFINITION).await?;
+                let found = api.get(&name).await?;
                 let conditions = found
                     .status
                     .and_then(|status| status.conditions)
@@ -101,14 +105,21 @@ impl Suite {
     }
 }
 
-/// The definition of the custom resource, as the manifests have it.
+/// The definition of the clusters' resource, as the manifests have it.
 pub fn definition() -> Result<Value> {
-    let objects = manifests::objects(&Installation::default())?;
-    let definition = objects
+    let definition = definitions()?
         .into_iter()
-        .map(|placed| placed.object)
-        .find(|object| is_kind(object, "CustomResourceDefinition"));
+        .find(|object| object.pointer("/metadata/name") == Some(&Value::from(DEFINITION)));
     definition.context("the manifests have no definition")
+}
+
+/// The definitions of all custom resources, as the manifests have them.
+pub fn definitions() -> Result<Vec<Value>> {
+    let objects = manifests::objects(&Installation::default())?;
+    let objects = objects.into_iter().map(|placed| placed.object);
+    Ok(objects
+        .filter(|object| is_kind(object, "CustomResourceDefinition"))
+        .collect())
 }
 
 fn is_kind(object: &Value, kind: &str) -> bool {
@@ -287,7 +298,7 @@ impl Scenario {
         for arguments in [
             &["get", "etcd,pods,pvc,services,pdb", "--output=wide"][..],
             &["get", "events", "--sort-by=.metadata.creationTimestamp"],
-            &["get", "etcd", "--output=yaml"],
+            &["get", "etcd,etcdbackups", "--output=yaml"],
             &["describe", "pods"],
         ] {
             let seen = self

@@ -13,6 +13,7 @@ use crate::recorder::{Header, Limits};
 
 fn key() -> ClusterKey {
     ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
     }
@@ -73,6 +74,7 @@ fn snapshot() -> Snapshot {
         },
         secrets: [].into(),
         backups: Vec::new(),
+        backup: None,
         old_lock: contract::Observed::Absent,
         outcomes: Vec::new(),
     }

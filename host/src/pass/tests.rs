@@ -72,6 +72,7 @@ fn cluster(status: &Value) -> Value {
 
 fn key() -> ClusterKey {
     ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
     }
@@ -129,8 +130,9 @@ async fn pass(
         executor: Executor {
             client: server.client(),
             instance: "test".to_owned(),
-            leadership,
+            leadership: leadership.clone(),
             metrics: metrics.clone(),
+            transfers: crate::testing::transfers(leadership),
             stop: CancellationToken::new(),
         },
         module: module(&engine),
