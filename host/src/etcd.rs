@@ -7,7 +7,7 @@ mod error;
 mod identity;
 mod member_list;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use contract::{
@@ -15,6 +15,7 @@ use contract::{
 };
 use etcd_client::{
     AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, GetOptions, MemberAddOptions,
+    SnapshotStreaming,
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -62,6 +63,39 @@ impl Connection {
         let client =
             Client::from_channel(etcd_client::Channel::Tonic(channel.clone()), None).await?;
         Ok(Self { channel, client })
+    }
+
+    /// A connection to whoever answers at this address. With TLS the answer must come from `host`.
+    ///
+    /// # Errors
+    /// The identity cannot be used.
+    pub async fn at(
+        address: SocketAddr,
+        identity: Option<(&str, &Identity)>,
+    ) -> Result<Self, Error> {
+        let scheme = if identity.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"));
+        let endpoint = endpoint.map_err(|_| Error::Address {
+            address: address.to_string(),
+        })?;
+        let endpoint = endpoint.connect_timeout(DIAL_TIMEOUT);
+        let endpoint = match identity {
+            Some((host, identity)) => identity.secure_host(endpoint, host)?,
+            None => endpoint,
+        };
+        let channel = endpoint.connect_lazy();
+        let client =
+            Client::from_channel(etcd_client::Channel::Tonic(channel.clone()), None).await?;
+        Ok(Self { channel, client })
+    }
+
+    /// `Maintenance/Snapshot`: all data of this member, in pieces.
+    ///
+    /// # Errors
+    /// It did not begin in time.
+    pub async fn snapshot(&self) -> Result<SnapshotStreaming, Error> {
+        let mut client = self.client.maintenance_client();
+        within(CHANGE_TIMEOUT, client.snapshot()).await
     }
 
     /// `Maintenance/Status`: what the member says of itself.
@@ -269,7 +303,7 @@ fn endpoint(member: &str, address: &str, identity: Option<&Identity>) -> Result<
         address: address.to_owned(),
     };
     let ip: IpAddr = address.parse().map_err(|_| wrong())?;
-    let authority = std::net::SocketAddr::new(ip, names::CLIENT_PORT as u16);
+    let authority = SocketAddr::new(ip, names::CLIENT_PORT as u16);
     let scheme = if identity.is_some() { "https" } else { "http" };
     let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(|_| wrong())?;
     let endpoint = endpoint.connect_timeout(DIAL_TIMEOUT);

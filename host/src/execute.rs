@@ -15,8 +15,9 @@ mod condition;
 mod etcd;
 mod fresh;
 mod issue;
-mod kubernetes;
+pub(crate) mod kubernetes;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use contract::{Action, Effect, ForeignObject, Objects, OutcomeKind, PastOutcome, Resource};
@@ -24,6 +25,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::backup::{self, Transfers};
 use crate::error::Chain;
 use crate::key::ClusterKey;
 use crate::lease::Leadership;
@@ -38,6 +40,8 @@ pub struct Executor {
     pub instance: String,
     /// Whether this instance may act.
     pub leadership: Leadership,
+    /// What is moved beside the passes.
+    pub transfers: Arc<Transfers>,
     /// Counts effects.
     pub metrics: Metrics,
     /// Ends the list after the effect in flight.
@@ -142,7 +146,7 @@ impl Executor {
             return (OutcomeKind::Skipped, "the operator is stopping".to_owned());
         }
         let began = Instant::now();
-        let read = fresh::read(self, pass, action, &mut memory.connections).await;
+        let read = fresh::read(self, pass, action, memory).await;
         if let Err(refusal) = envelope::check(action, &read.fresh) {
             note_foreign(pass, action, &read, memory);
             info!(effect, subject, refusal = %refusal, "Precondition does not hold; nothing was done");
@@ -157,7 +161,7 @@ impl Executor {
                 warn!(effect, subject, error = %Chain(&error), "Not done");
                 let kind = match &error {
                     Error::Conflict { .. } => {
-                        let again = fresh::read(self, pass, action, &mut memory.connections).await;
+                        let again = fresh::read(self, pass, action, memory).await;
                         note_foreign(pass, action, &again, memory);
                         OutcomeKind::Refused
                     }
@@ -273,6 +277,9 @@ impl Executor {
                     .disarm(*kind, *member)
                     .await
                     .map_err(etcd::error)?;
+            }
+            Effect::Backup(effect) => {
+                backup::perform(self, pass, &action.pre, effect, memory).await?;
             }
         }
         Ok(())

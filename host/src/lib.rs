@@ -5,6 +5,7 @@
 pub mod args;
 pub mod authority;
 pub mod backoff;
+pub mod backup;
 pub mod certificate;
 pub mod difference;
 pub mod error;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Effect, OutcomeKind, Phase, Reason, Snapshot};
+use contract::{Effect, OutcomeKind, Phase, Reason, ResourceKind, Snapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -174,7 +174,9 @@ impl Metrics {
 
     /// A pass ended.
     pub fn count_pass(&self, key: &ClusterKey, end: PassEnd, took: Duration) {
-        self.old.count_pass(key, took);
+        if key.kind == ResourceKind::EtcdCluster {
+            self.old.count_pass(key, took);
+        }
         match end {
             PassEnd::Decided => {}
             PassEnd::Refused | PassEnd::Failed => self.old.count_failure(Reason::DecisionRefused),

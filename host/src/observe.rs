@@ -7,6 +7,7 @@
 //! [`Written`]; the next snapshot waits until the caches show all of it, and reads live when they do not in time.
 //! A write whose answer was lost cannot be waited for, so after it the next snapshot is live at once.
 
+mod backup;
 pub mod etcd;
 mod live;
 mod predecessor;
@@ -21,15 +22,17 @@ use std::time::{Duration, Instant};
 
 use contract::{
     ClusterId, DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod,
-    Resource, SCHEMA, Service, Snapshot, Volume,
+    Resource, ResourceKind, SCHEMA, Service, Snapshot, Volume,
 };
 use kube::Client;
 use serde::Deserialize;
 use tracing::debug;
 
-pub use live::{Error, Head, clusters, head, resource, resource_kind};
+pub(crate) use live::within;
+pub use live::{Error, Head, head, neighbours, resource, resource_kind};
 pub use written::{Written, WrittenObject};
 
+use crate::backup::{Sight, Transfers};
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
 use predecessor::Predecessors;
@@ -43,8 +46,10 @@ const CATCH_UP: Duration = Duration::from_millis(500);
 /// The caches of everything that is watched.
 #[derive(Debug)]
 pub struct World {
-    /// The custom resources.
+    /// The clusters' resources.
     pub resources: Shelf<Resource>,
+    /// The backups' resources.
+    pub backups: Shelf<Resource>,
     /// Pods.
     pub pods: Shelf<Pod>,
     /// PersistentVolumeClaims.
@@ -65,6 +70,7 @@ impl World {
     pub fn new(scopes: &[Scope]) -> Self {
         Self {
             resources: Shelf::new(scopes),
+            backups: Shelf::new(scopes),
             pods: Shelf::new(scopes),
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
@@ -106,6 +112,7 @@ impl World {
     pub async fn settle(&self) {
         let Self {
             resources,
+            backups,
             pods,
             volumes,
             services,
@@ -117,6 +124,7 @@ impl World {
         let mut changes = changed.subscribe();
         let is_settled = || {
             resources.is_settled()
+                && backups.is_settled()
                 && pods.is_settled()
                 && volumes.is_settled()
                 && services.is_settled()
@@ -134,6 +142,7 @@ impl World {
     pub fn missing(&self) -> Vec<String> {
         let Self {
             resources,
+            backups,
             pods,
             volumes,
             services,
@@ -144,6 +153,7 @@ impl World {
         } = self;
         let kinds = [
             (contract::PLURAL, resources.missing()),
+            (ResourceKind::EtcdBackup.plural(), backups.missing()),
             ("pods", pods.missing()),
             ("persistentvolumeclaims", volumes.missing()),
             ("services", services.missing()),
@@ -157,6 +167,22 @@ impl World {
                     .map(move |what| format!("{kind} {what}"))
             })
             .collect()
+    }
+
+    /// The cache of the resources of a kind.
+    #[must_use]
+    pub const fn resources_of(&self, kind: ResourceKind) -> &Shelf<Resource> {
+        match kind {
+            ResourceKind::EtcdCluster => &self.resources,
+            ResourceKind::EtcdBackup => &self.backups,
+        }
+    }
+
+    /// Every resource that passes are made over.
+    #[must_use]
+    pub fn keys(&self) -> Vec<ClusterKey> {
+        let shelves = ResourceKind::ALL.map(|kind| self.resources_of(kind).keys());
+        shelves.concat()
     }
 
     fn objects(&self, key: &ClusterKey, now: Instant) -> Objects {
@@ -200,6 +226,8 @@ pub struct Memory {
     pub secrets: Secrets,
     /// Whether it was said that another operator serves the cluster.
     pub left_alone: bool,
+    /// The ways that the last look at a backup found.
+    pub sight: Sight,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
 }
@@ -219,6 +247,19 @@ pub enum Found {
 /// # Errors
 /// The resource itself could not be read. Children that could not be read are `Unknown` in the snapshot.
 pub async fn snapshot(
+    client: &Client,
+    world: &World,
+    transfers: &Transfers,
+    key: &ClusterKey,
+    memory: &mut Memory,
+) -> Result<Found, Error> {
+    match key.kind {
+        ResourceKind::EtcdCluster => cluster(client, world, key, memory).await,
+        ResourceKind::EtcdBackup => backup::snapshot(client, world, transfers, key, memory).await,
+    }
+}
+
+async fn cluster(
     client: &Client,
     world: &World,
     key: &ClusterKey,
@@ -265,6 +306,7 @@ pub async fn snapshot(
         etcd,
         secrets,
         backups: Vec::new(),
+        backup: None,
         old_lock,
         outcomes: memory.outcomes.clone(),
     })))
@@ -286,7 +328,7 @@ async fn look(
     if memory.written.can_be_awaited() && world.shows(key, &memory.written).await {
         memory.written = Written::default();
         let now = Instant::now();
-        match world.resources.of(key, now) {
+        match world.resources_of(key.kind).of(key, now) {
             Observed::Seen(mut resources) => {
                 return Ok(resources
                     .pop()
@@ -300,7 +342,10 @@ async fn look(
     let Some(resource) = live::resource(client, key).await? else {
         return Ok(None);
     };
-    let objects = live::objects(client, key).await;
+    let objects = match key.kind {
+        ResourceKind::EtcdCluster => live::objects(client, key).await,
+        ResourceKind::EtcdBackup => world.objects(key, Instant::now()),
+    };
     memory.written.read_live(Instant::now());
     Ok(Some((resource, objects)))
 }

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{Decision, EventType, OutcomeKind, PastOutcome, Resource, Snapshot};
+use contract::{
+    Decision, EventType, OutcomeKind, PastOutcome, Resource, ResourceKind, Snapshot,
+};
 use envelope::Refusal;
 use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
@@ -104,7 +106,14 @@ impl Passes {
     pub async fn run(&self, key: &ClusterKey, trigger: Trigger) -> After {
         let began = Instant::now();
         let mut memory = self.memories.take(key);
-        let found = observe::snapshot(&self.executor.client, &self.world, key, &mut memory).await;
+        let found = observe::snapshot(
+            &self.executor.client,
+            &self.world,
+            &self.executor.transfers,
+            key,
+            &mut memory,
+        )
+        .await;
         let (end, after) = match found {
             Ok(Found::Gone) => {
                 debug!("The resource is gone");
@@ -119,7 +128,9 @@ impl Passes {
             }
             Ok(Found::Snapshot(snapshot)) => {
                 memory.left_alone = false;
-                self.metrics.see(key, &snapshot);
+                if key.kind == ResourceKind::EtcdCluster {
+                    self.metrics.see(key, &snapshot);
+                }
                 self.decide_and_act(key, trigger, &snapshot, &mut memory)
                     .await
             }

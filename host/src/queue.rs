@@ -25,6 +25,8 @@ pub enum Trigger {
     Leadership,
     /// Other modules are in force.
     Module,
+    /// A transfer of this backup ended.
+    Transfer,
 }
 
 impl fmt::Display for Trigger {
@@ -35,6 +37,7 @@ impl fmt::Display for Trigger {
             Self::Retry => f.write_str("retry"),
             Self::Leadership => f.write_str("leadership"),
             Self::Module => f.write_str("module"),
+            Self::Transfer => f.write_str("transfer"),
         }
     }
 }
@@ -183,6 +186,7 @@ mod tests {
 
     fn key(name: &str) -> ClusterKey {
         ClusterKey {
+            kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: name.to_owned(),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use contract::Millis;
+use contract::{Millis, ResourceKind};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Client};
@@ -27,6 +27,7 @@ use tracing::{Instrument as _, info, info_span, warn};
 pub use args::RunArgs;
 pub(crate) use predecessor::with_two_dashes;
 
+use crate::backup::{self, Transfers};
 use crate::error::Chain;
 use crate::execute::Executor;
 use crate::http::{self, Pages};
@@ -221,6 +222,14 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         );
     }
 
+
+    backup::prepare();
+    let transfers = Arc::new(Transfers::new(
+        Arc::clone(&queue),
+        leadership.clone(),
+        tasks.clone(),
+        stop.clone(),
+    ));
     let passes = Arc::new(Passes {
         world: Arc::clone(&world),
         executor: Executor {
@@ -228,6 +237,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             instance: identity,
             leadership: leadership.clone(),
             metrics: metrics.clone(),
+            transfers,
             stop: stop.clone(),
         },
         roster,
@@ -280,7 +290,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The five watches of one scope. Each ends only when the operator stops.
+/// The six watches of one scope. Each ends only when the operator stops.
 fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -313,17 +323,27 @@ fn start_watches(
             }
         };
     }
-    let kind = resource_kind();
-    let resources = match scope {
-        Scope::All => Api::all_with(client.clone(), &kind),
-        Scope::Namespace(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+    let resources = |kind: ResourceKind| {
+        let kind = resource_kind(kind);
+        match scope {
+            Scope::All => Api::all_with(client.clone(), &kind),
+            Scope::Namespace(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        }
     };
     start!(
         "EtcdCluster",
-        resources,
+        resources(ResourceKind::EtcdCluster),
         watch::resources(),
         resources,
         watch::own_key,
+        project::resource
+    );
+    start!(
+        "EtcdBackup",
+        resources(ResourceKind::EtcdBackup),
+        watch::resources(),
+        backups,
+        watch::backup_key,
         project::resource
     );
     start!(

@@ -1,4 +1,4 @@
-//! Support for tests: an API server that answers from a list, and small modules.
+//! Support for tests: an API server that answers from a list, small modules, and a host that moves nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,11 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kube::Client;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::backup::Transfers;
+use crate::lease::Leadership;
 
 use crate::module::{Engine, Module, seal};
 
@@ -75,6 +80,12 @@ impl ApiServer {
             .expect("no test panics while it holds it")
             .clone()
     }
+}
+
+/// Transfers of which none is under way.
+pub(crate) fn transfers(leadership: Leadership) -> Arc<Transfers> {
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    Arc::new(Transfers::new(Arc::default(), leadership, tasks, stop))
 }
 
 /// A `Status`, as the API server sends it with an error.

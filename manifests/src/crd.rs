@@ -1,6 +1,8 @@
 //! The CustomResourceDefinitions: names, subresources, columns.
 
-use contract::{GROUP, KIND, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, PLURAL, VERSION};
+use contract::{
+    GROUP, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ResourceKind, VERSION,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -13,13 +15,29 @@ use crate::{rules, schema};
 pub(crate) fn etcd_cluster() -> Result<api::CustomResourceDefinition, serde_json::Error> {
     let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::etcd_cluster())?;
     rules::add(&mut schema);
+    let names = of_kind(ResourceKind::EtcdCluster, "etcd");
+    let scale = api::CustomResourceSubresourceScale {
+        spec_replicas_path: ".spec.size".to_owned(),
+        status_replicas_path: ".status.size".to_owned(),
+        label_selector_path: Some(".status.selector".to_owned()),
+    };
     Ok(definition(
-        names(KIND, PLURAL, "etcd"),
+        names,
         VERSION,
         schema,
-        cluster_subresources(),
+        Some(scale),
         cluster_columns(),
     ))
+}
+
+/// The definition of `EtcdBackup`.
+///
+/// # Errors
+/// As [`etcd_cluster`].
+pub(crate) fn etcd_backup() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let schema = serde_json::from_value(schema::etcd_backup())?;
+    let names = of_kind(ResourceKind::EtcdBackup, "etcdbackup");
+    Ok(definition(names, VERSION, schema, None, backup_columns()))
 }
 
 /// The definition of `ReconcilerModule`.
@@ -29,14 +47,12 @@ pub(crate) fn etcd_cluster() -> Result<api::CustomResourceDefinition, serde_json
 pub(crate) fn reconciler_module() -> Result<api::CustomResourceDefinition, serde_json::Error> {
     let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::reconciler_module())?;
     rules::add_for_modules(&mut schema);
+    let names = names(MODULE_KIND, MODULE_PLURAL, "rmod");
     Ok(definition(
-        names(MODULE_KIND, MODULE_PLURAL, "rmod"),
+        names,
         MODULE_VERSION,
         schema,
-        api::CustomResourceSubresources {
-            scale: None,
-            status: Some(api::CustomResourceSubresourceStatus(serde_json::json!({}))),
-        },
+        None,
         module_columns(),
     ))
 }
@@ -45,7 +61,7 @@ fn definition(
     names: api::CustomResourceDefinitionNames,
     version: &str,
     schema: api::JSONSchemaProps,
-    subresources: api::CustomResourceSubresources,
+    scale: Option<api::CustomResourceSubresourceScale>,
     columns: Vec<api::CustomResourceColumnDefinition>,
 ) -> api::CustomResourceDefinition {
     api::CustomResourceDefinition {
@@ -64,7 +80,10 @@ fn definition(
                 schema: Some(api::CustomResourceValidation {
                     open_api_v3_schema: Some(schema),
                 }),
-                subresources: Some(subresources),
+                subresources: Some(api::CustomResourceSubresources {
+                    scale,
+                    status: Some(api::CustomResourceSubresourceStatus(serde_json::json!({}))),
+                }),
                 additional_printer_columns: Some(columns),
                 ..api::CustomResourceDefinitionVersion::default()
             }],
@@ -74,27 +93,67 @@ fn definition(
     }
 }
 
+fn of_kind(kind: ResourceKind, short: &str) -> api::CustomResourceDefinitionNames {
+    names(kind.name(), kind.plural(), short)
+}
+
+/// A short name that is the kind in lower case is none.
 fn names(kind: &str, plural: &str, short: &str) -> api::CustomResourceDefinitionNames {
+    let singular = kind.to_lowercase();
     api::CustomResourceDefinitionNames {
         kind: kind.to_owned(),
         list_kind: Some(format!("{kind}List")),
         plural: plural.to_owned(),
-        singular: Some(kind.to_lowercase()),
-        short_names: Some(vec![short.to_owned()]),
+        short_names: (short != singular).then(|| vec![short.to_owned()]),
+        singular: Some(singular),
         // Not `all`: `kubectl delete all --all` must not take databases with it.
         categories: Some(vec!["binnacle".to_owned()]),
     }
 }
 
-fn cluster_subresources() -> api::CustomResourceSubresources {
-    api::CustomResourceSubresources {
-        scale: Some(api::CustomResourceSubresourceScale {
-            spec_replicas_path: ".spec.size".to_owned(),
-            status_replicas_path: ".status.size".to_owned(),
-            label_selector_path: Some(".status.selector".to_owned()),
-        }),
-        status: Some(api::CustomResourceSubresourceStatus(serde_json::json!({}))),
+fn column(
+    name: &str,
+    kind: &str,
+    path: &str,
+    description: &str,
+) -> api::CustomResourceColumnDefinition {
+    api::CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: kind.to_owned(),
+        json_path: path.to_owned(),
+        description: Some(description.to_owned()),
+        ..api::CustomResourceColumnDefinition::default()
     }
+}
+
+fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Succeeded",
+            "boolean",
+            ".status.succeeded",
+            "The last backup is stored and was read back",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.etcdRevision",
+            "etcd's revision in it",
+        ),
+        column("Bytes", "integer", ".status.sizeBytes", "Its size"),
+        column(
+            "Last",
+            "date",
+            ".status.lastSuccessDate",
+            "Since the last success",
+        ),
+        column(
+            "Age",
+            "date",
+            ".metadata.creationTimestamp",
+            "Since it was created",
+        ),
+    ]
 }
 
 fn cluster_columns() -> Vec<api::CustomResourceColumnDefinition> {
@@ -171,19 +230,4 @@ fn age() -> api::CustomResourceColumnDefinition {
         ".metadata.creationTimestamp",
         "Since it was created",
     )
-}
-
-fn column(
-    name: &str,
-    kind: &str,
-    path: &str,
-    description: &str,
-) -> api::CustomResourceColumnDefinition {
-    api::CustomResourceColumnDefinition {
-        name: name.to_owned(),
-        type_: kind.to_owned(),
-        json_path: path.to_owned(),
-        description: Some(description.to_owned()),
-        ..api::CustomResourceColumnDefinition::default()
-    }
 }

@@ -27,7 +27,7 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 2] = [ETCD_CLUSTER, RECONCILER_MODULE];
+pub(crate) static KINDS: [Kind; 3] = [ETCD_CLUSTER, ETCD_BACKUP, RECONCILER_MODULE];
 
 const ETCD_CLUSTER: Kind = Kind {
     file: "manifests/crds/etcdclusters.yaml",
@@ -78,6 +78,16 @@ const ETCD_CLUSTER: Kind = Kind {
             "urn:alm:descriptor:io.kubernetes:Service",
         ),
     ],
+};
+
+const ETCD_BACKUP: Kind = Kind {
+    file: "manifests/crds/etcdbackups.yaml",
+    definition: crd::etcd_backup,
+    title: "etcd backup",
+    purpose: "A backup of an etcd cluster, taken once or again and again, and read back whole before it counts as one.",
+    makes: &[],
+    example: include_str!("../../docs/examples/backup.yaml"),
+    widgets: &[("spec.clientTLSSecret", SECRET), ("spec.s3.awsSecret", SECRET)],
 };
 
 const RECONCILER_MODULE: Kind = Kind {

@@ -3,7 +3,7 @@
 //! It reads a Secret only by its name, because a cluster names it, and writes those with certificates that it makes. In its
 //! default form it reads nothing of the whole cluster.
 
-use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL};
+use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL, ResourceKind};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
@@ -34,9 +34,16 @@ pub(crate) fn rules() -> Vec<PolicyRule> {
 }
 
 fn served_rules() -> Vec<PolicyRule> {
+    let backups = ResourceKind::EtcdBackup.plural();
     vec![
         rule(GROUP, &[PLURAL], &[&WATCH]),
-        rule(GROUP, &[&format!("{PLURAL}/status")], &[&["update"]]),
+        // Patching takes off the finalizer that the archived operator left.
+        rule(GROUP, &[backups], &[&WATCH, &["patch"]]),
+        rule(
+            GROUP,
+            &[&format!("{backups}/status"), &format!("{PLURAL}/status")],
+            &[&["update"]],
+        ),
         rule(
             "",
             &["persistentvolumeclaims", "pods"],

@@ -3,7 +3,10 @@
 //! The spec refuses what has the wrong type. The status refuses next to nothing: a newer module may write more than
 //! this schema knows, and old objects hold nulls.
 
-use contract::{EtcdClusterSpec, EtcdClusterStatus, ReconcilerModuleSpec, ReconcilerModuleStatus};
+use contract::{
+    EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus, ReconcilerModuleSpec,
+    ReconcilerModuleStatus,
+};
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -22,6 +25,13 @@ pub(crate) fn etcd_cluster() -> Value {
 pub(crate) fn reconciler_module() -> Value {
     whole::<ReconcilerModuleSpec, ReconcilerModuleStatus>(
         "A reconciler module: where it is, what it shall decide on, and how it does.",
+    )
+}
+
+/// The schema of a whole backup.
+pub(crate) fn etcd_backup() -> Value {
+    whole::<EtcdBackupSpec, EtcdBackupStatus>(
+        "A backup of an etcd cluster, taken once or again and again: where it goes, and what became of it.",
     )
 }
 
@@ -167,6 +177,41 @@ mod tests {
         ] {
             assert!(at(&schema, path).is_object(), "{path} is missing");
         }
+    }
+
+    #[test]
+    fn every_key_of_the_old_backup_has_its_place() {
+        let schema = etcd_backup();
+        for path in [
+            "spec.etcdEndpoints",
+            "spec.storageType",
+            "spec.clientTLSSecret",
+            "spec.backupPolicy.timeoutInSecond",
+            "spec.backupPolicy.backupIntervalInSecond",
+            "spec.backupPolicy.maxBackups",
+            "spec.s3.path",
+            "spec.s3.awsSecret",
+            "spec.s3.endpoint",
+            "spec.s3.forcePathStyle",
+            "spec.abs.path",
+            "spec.abs.absSecret",
+            "spec.gcs.path",
+            "spec.gcs.gcpSecret",
+            "spec.oss.path",
+            "spec.oss.ossSecret",
+            "spec.oss.endpoint",
+            "status.succeeded",
+            "status.Reason",
+            "status.etcdVersion",
+            "status.etcdRevision",
+        ] {
+            assert!(at(&schema, path).is_object(), "{path} is missing");
+        }
+        assert_eq!(
+            at(&schema, "status.lastSuccessDate")["nullable"],
+            true,
+            "the archived operator stored null until the first success"
+        );
     }
 
     /// Defaults in the schema end up in people's specs.

@@ -4,6 +4,7 @@
 //! a node or the API server run alone; the last one replays the recordings of all the others.
 
 mod adopt;
+mod backup;
 mod bad_input;
 mod birth;
 mod consent;
@@ -12,6 +13,7 @@ mod disks;
 mod drop_in;
 mod harness;
 mod members;
+mod minio;
 mod modules;
 mod operators;
 mod recordings;
@@ -134,6 +136,26 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "operators::what_changed_while_nobody_looked_is_made_good",
             operators::away_for_long,
+        ),
+        scenarios.trial(
+            "backup::one_is_taken_again_and_again_and_the_oldest_go_by_number",
+            backup::periodic,
+        ),
+        scenarios.trial(
+            "backup::a_tls_cluster_is_backed_up_with_the_clients_secret_of_old",
+            backup::once_with_tls,
+        ),
+        scenarios.trial(
+            "backup::the_manifest_of_old_stores_exactly_its_key_and_never_runs_again",
+            backup::once,
+        ),
+        scenarios.trial(
+            "backup::an_operator_killed_in_the_middle_leaves_one_whole_backup",
+            backup::restarted,
+        ),
+        scenarios.trial(
+            "backup::what_cannot_work_is_said_and_nothing_is_taken_for_a_backup",
+            backup::bad_input,
         ),
         scenarios.trial(
             "drop_in::size_and_version_make_a_cluster_that_serves_as_the_walk_through_says",

@@ -37,6 +37,8 @@ pub use process::{Operator, Programs};
 pub const OPERATOR: &str = "binnacle";
 /// The definition of modules.
 pub const MODULE_DEFINITION: &str = "reconcilermodules.etcd.database.coreos.com";
+/// The definition of the clusters' resource.
+pub const DEFINITION: &str = "etcdclusters.etcd.database.coreos.com";
 /// How long the operator may take to start, on a machine that does much else.
 const START: Duration = Duration::from_secs(60);
 
@@ -70,15 +72,12 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Applies a definition of the custom resource and waits until the API server serves it.
+    /// Applies a definition of a custom resource and waits until the API server serves it.
     pub async fn apply_definition(&self, definition: Value) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.testbed.client());
+        let name = definition.pointer("/metadata/name").and_then(Value::as_str);
+        let name = name.context("the definition has no name")?.to_owned();
         let params = PatchParams::apply(OPERATOR).force();
-        let name = definition
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .context("the definition has no name")?
-            .to_owned();
         api.patch(&name, &params, &Patch::Apply(&definition))
             .await
             .context("the definition was refused")?;
@@ -110,7 +109,7 @@ impl Suite {
     }
 }
 
-/// The definition of clusters, as the manifests have it.
+/// The definition of the clusters' resource, as the manifests have it.
 pub fn definition() -> Result<Value> {
     definition_of("EtcdCluster")
 }
@@ -128,13 +127,13 @@ pub fn definition_of(kind: &str) -> Result<Value> {
         .with_context(|| format!("the manifests have no definition of {kind}"))
 }
 
-fn definitions() -> Result<Vec<Value>> {
+/// The definitions of all custom resources, as the manifests have them.
+pub fn definitions() -> Result<Vec<Value>> {
     let objects = manifests::objects(&Installation::default())?;
-    let definitions = objects
-        .into_iter()
-        .map(|placed| placed.object)
-        .filter(|object| is_kind(object, "CustomResourceDefinition"));
-    Ok(definitions.collect())
+    let objects = objects.into_iter().map(|placed| placed.object);
+    Ok(objects
+        .filter(|object| is_kind(object, "CustomResourceDefinition"))
+        .collect())
 }
 
 fn is_kind(object: &Value, kind: &str) -> bool {
@@ -325,7 +324,7 @@ impl Scenario {
         for arguments in [
             &["get", "etcd,pods,pvc,services,pdb", "--output=wide"][..],
             &["get", "events", "--sort-by=.metadata.creationTimestamp"],
-            &["get", "etcd,rmod", "--output=yaml"],
+            &["get", "etcd,etcdbackups,rmod", "--output=yaml"],
             &["describe", "pods"],
         ] {
             let seen = self

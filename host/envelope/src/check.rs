@@ -15,6 +15,7 @@ mod zero;
 use contract::{Action, Child, Effect, ObjectKind};
 
 use crate::arguments::InitialCluster;
+use crate::backup::check_backup;
 use crate::fresh::{Fresh, reads};
 use crate::pod::is_alone;
 use crate::{Reads, Refusal};
@@ -41,6 +42,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         object,
         claim,
         etcd: _,
+        stored: _,
     } = reads(action);
     let object = match object {
         Some((kind, name)) => check_object(kind, &name, pre, resource, &fresh.object)?,
@@ -106,6 +108,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Compact { revision } => check_compaction(*revision, resource, &fresh.etcd),
         Effect::Defragment { member } => check_defragmentation(*member, resource, &fresh.etcd),
         Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
+        Effect::Backup(effect) => check_backup(effect, fresh),
     }
 }
 

@@ -3,11 +3,12 @@
 //! Reads nothing of the world; the world is [`crate::check`]'s question.
 
 use contract::{
-    Action, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType, ObjectKind, Resource,
-    SCHEMA, Snapshot, names,
+    Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType,
+    ObjectKind, Resource, SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::backup::{judge_backup, judge_kind};
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
 use crate::image::{judge_image, judge_new_image};
@@ -78,9 +79,12 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
         ),
         (
             "status updates",
-            count(|action| matches!(action.effect, Effect::UpdateStatus { .. })),
+            count(|action| {
+                action.effect.is_telling() && !matches!(action.effect, Effect::Event { .. })
+            }),
             1,
         ),
+        ("transfers", count(is_transfer), 1),
         ("actions that bear on the quorum", count(bears_on_quorum), 1),
     ];
     for (what, found, limit) in counts {
@@ -88,6 +92,11 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
             refusals.push(Refusal::TooMany { what, found, limit });
         }
     }
+}
+
+/// Whether it begins to move a backup.
+fn is_transfer(action: &Action) -> bool {
+    matches!(&action.effect, Effect::Backup(effect) if effect.is_transfer())
 }
 
 /// A change of members or leader, another image for a member, the deletion of a listed member's pod, or a member's silence
@@ -120,7 +129,9 @@ fn judge(
         let (expected, found) = (resource.uid.clone(), pre.resource_uid.clone());
         refusals.push(Refusal::OtherResource { expected, found });
     }
-    if !matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. }) {
+    judge_kind(effect, resource, refusals);
+    let is_last = matches!(effect, Effect::Backup(BackupEffect::Release { .. }));
+    if !effect.is_telling() && !is_last {
         let (effect, target) = (effect.name(), effect.target());
         if resource.deleted.is_some() {
             refusals.push(Refusal::Deleting { effect, target });
@@ -203,6 +214,12 @@ fn judge(
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. } => {}
+        Effect::Backup(effect) => {
+            if let BackupEffect::UpdateStatus { status } = effect {
+                judge_size(status, || "the status".to_owned(), refusals);
+            }
+            judge_backup(effect, action, snapshot, refusals);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use contract::{
 };
 use serde_json::{Value, json};
 
-use crate::{Fresh, ObjectHead, ResourceHead};
+use crate::{BackupHead, Fresh, ObjectHead, ResourceHead};
 
 pub(crate) const CLUSTER_ID: ClusterId = ClusterId(0xc1);
 
@@ -64,6 +64,7 @@ pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
         etcd: view(),
         secrets: [].into(),
         backups: Vec::new(),
+        backup: None,
         old_lock: Observed::Absent,
         outcomes: Vec::new(),
     }
@@ -262,6 +263,8 @@ pub(crate) fn fresh_of(resource: &Resource) -> Fresh {
             ..ObjectHead::default()
         }),
         etcd: view(),
+        backup: BackupHead::default(),
+        stored: Observed::Unknown("not asked for".to_owned()),
     }
 }
 

@@ -3,12 +3,13 @@
 //! Does not read: the host fills [`Fresh`].
 
 use contract::{
-    Action, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed, Preconditions,
-    QuorumRecovery, Recovery, Resource,
+    Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed,
+    Preconditions, QuorumRecovery, Recovery, Resource, StoredObject,
 };
 use serde::Deserialize;
 
 use crate::arguments::InitialCluster;
+use crate::backup::BackupHead;
 
 /// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub struct Fresh {
     pub claim: Observed<ObjectHead>,
     /// Members and endpoints, asked at this moment.
     pub etcd: EtcdView,
+    /// What counts of a backup.
+    pub backup: BackupHead,
+    /// What is stored under the backup's own name.
+    pub stored: Observed<Vec<StoredObject>>,
 }
 
 /// What counts of the custom resource.
@@ -143,6 +148,8 @@ pub struct Reads {
     pub claim: Option<String>,
     /// etcd's members and endpoints.
     pub etcd: bool,
+    /// What is stored under the backup's own name.
+    pub stored: bool,
 }
 
 /// Says what [`crate::check`] needs to judge this action.
@@ -174,7 +181,8 @@ pub fn reads(action: &Action) -> Reads {
             Effect::Event { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
-            | Effect::Issue { .. } => false,
+            | Effect::Issue { .. }
+            | Effect::Backup(_) => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -200,12 +208,14 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
-        | Effect::Disarm { .. } => None,
+        | Effect::Disarm { .. }
+        | Effect::Backup(_) => None,
     };
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),
         claim,
         etcd,
+        stored: matches!(effect, Effect::Backup(BackupEffect::Delete { .. })),
     }
 }
 
@@ -225,6 +235,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         healthy_voters,
         departed,
         scaled_to_zero: _,
+        run: _,
         recovery: _,
     } = pre;
     cluster_id.is_some()

@@ -32,11 +32,14 @@
 //! | MoveLeader | `clusterId`, `members`, `leader` |
 //! | Compact, Disarm | `clusterId`, `members`, `healthyVoters` |
 //! | Defragment | `clusterId`, `members`, `healthyVoters`, `touches` |
+//! | UpdateBackupStatus | `resourceVersion` |
+//! | TakeBackup, VerifyBackup | `run` |
 //!
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
 
 mod arguments;
+mod backup;
 mod check;
 mod child;
 mod decision;
@@ -50,6 +53,7 @@ mod refusal;
 mod rules;
 mod secrets;
 
+pub use backup::{BackupHead, BackupRefusal};
 pub use check::{AlarmRefusal, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};

@@ -2,7 +2,9 @@
 //!
 //! Looks at the decision alone. Whether they hold is [`crate::check`]'s question.
 
-use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions};
+use contract::{
+    Action, BackupEffect, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions,
+};
 
 use crate::Refusal;
 use crate::arguments::InitialCluster;
@@ -112,6 +114,13 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(pre.members.is_some(), "members");
             need(pre.leader.is_some(), "leader");
         }
+        Effect::Backup(effect) => match effect {
+            BackupEffect::UpdateStatus { .. } => {
+                need(pre.resource_version.is_some(), "resourceVersion");
+            }
+            BackupEffect::Take(_) | BackupEffect::Verify { .. } => need(pre.run.is_some(), "run"),
+            BackupEffect::Delete { .. } | BackupEffect::Release { .. } => {}
+        },
     }
     missing
 }

@@ -4,7 +4,7 @@ mod words;
 
 use contract::{ClusterId, Fingerprint, MemberId, ObjectKind};
 
-use crate::AlarmRefusal;
+use crate::{AlarmRefusal, BackupRefusal};
 
 /// Why an action, or a whole decision, is not carried out.
 #[derive(
@@ -359,6 +359,8 @@ pub enum Refusal {
     },
     /// What is done about an alarm of etcd goes too far.
     Alarm(AlarmRefusal),
+    /// What is done about a backup goes too far.
+    Backup(BackupRefusal),
 }
 
 impl From<AlarmRefusal> for Refusal {

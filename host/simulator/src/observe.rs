@@ -4,7 +4,7 @@ use contract::{
     Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed,
     PastOutcome, SCHEMA, Snapshot,
 };
-use envelope::{Fresh, Reads, ResourceHead};
+use envelope::{BackupHead, Fresh, Reads, ResourceHead};
 
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::kubernetes;
@@ -33,6 +33,7 @@ impl World {
             etcd: self.view(),
             secrets: self.secrets(),
             backups: Vec::new(),
+            backup: None,
             old_lock: Observed::Absent,
             outcomes: outcomes.to_vec(),
         }
@@ -77,6 +78,8 @@ impl World {
                     .map(|name| (contract::ObjectKind::PersistentVolumeClaim, name)),
             ),
             etcd,
+            backup: BackupHead::default(),
+            stored: Observed::Unknown(unread.to_owned()),
         }
     }
 

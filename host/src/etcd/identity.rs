@@ -51,13 +51,32 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Makes calls to `endpoint` prove that they are answered by `member`.
-    pub(super) fn secure(&self, endpoint: Endpoint, member: &str) -> Result<Endpoint, Error> {
-        let host = names::member_host(member, &self.cluster, &self.namespace, &self.domain);
+    /// The same for a client of endpoints that have names of their own.
+    ///
+    /// # Errors
+    /// The library cannot use them.
+    pub fn of_client(certificate: &[u8], key: &[u8], authorities: &[u8]) -> Result<Self, Error> {
+        // Only names of members are made of it, and nobody asks for one.
+        let nobody = Resource {
+            name: "any".to_owned(),
+            namespace: "any".to_owned(),
+            ..Resource::default()
+        };
+        Self::new(certificate, key, authorities, &nobody, "")
+    }
+
+    /// Makes calls to `endpoint` prove that they are answered by `host`.
+    pub(super) fn secure_host(&self, endpoint: Endpoint, host: &str) -> Result<Endpoint, Error> {
         let config = self.config.clone().domain_name(host);
         endpoint
             .tls_config(config)
             .map_err(|source| Error::Identity(Box::new(source)))
+    }
+
+    /// Makes calls to `endpoint` prove that they are answered by `member`.
+    pub(super) fn secure(&self, endpoint: Endpoint, member: &str) -> Result<Endpoint, Error> {
+        let host = names::member_host(member, &self.cluster, &self.namespace, &self.domain);
+        self.secure_host(endpoint, &host)
     }
 
     /// Whether calls with the other one are those with this one.

@@ -2,14 +2,14 @@
 //!
 //! What cannot be read is `Unknown`, and the envelope counts it against the action.
 
-use contract::{Action, EtcdView, ObjectKind, Observed};
-use envelope::{Fresh, ObjectHead, Reads, ResourceHead};
+use contract::{Action, EtcdView, ObjectKind, Observed, Resource};
+use envelope::{BackupHead, Fresh, ObjectHead, Reads, ResourceHead};
 
 use super::{Executor, Pass};
 use crate::error::Chain;
 use crate::etcd::Connections;
 use crate::observe;
-use crate::observe::Head;
+use crate::observe::{Head, Memory};
 
 /// A fresh read, and the head of the touched object with its owner in words.
 pub(super) struct Read {
@@ -22,26 +22,48 @@ pub(super) async fn read(
     executor: &Executor,
     pass: &Pass<'_>,
     action: &Action,
-    connections: &mut Connections,
+    memory: &mut Memory,
 ) -> Read {
     let Reads {
         object,
         claim,
         etcd,
+        stored,
     } = envelope::reads(action);
     let claim = claim.map(|name| (ObjectKind::PersistentVolumeClaim, name));
-    let (resource, head, claim, etcd) = tokio::join!(
+    let Memory {
+        connections, sight, ..
+    } = memory;
+    let (resource, head, claim, etcd, stored) = tokio::join!(
         resource(executor, pass),
         head(executor, pass, object),
         head(executor, pass, claim),
         etcd_view(pass, connections, etcd),
+        async {
+            if stored {
+                sight.stored().await
+            } else {
+                Observed::Unknown("not asked for".to_owned())
+            }
+        },
     );
+    let backup = BackupHead {
+        run: resource.seen().and_then(run),
+        transfer: executor.transfers.running(&pass.resource.uid),
+    };
+    let resource = match resource {
+        Observed::Seen(resource) => Observed::Seen(ResourceHead::of(&resource)),
+        Observed::Absent => Observed::Absent,
+        Observed::Unknown(why) => Observed::Unknown(why),
+    };
     let fresh = Fresh {
         lease_held: executor.leadership.is_held(),
         resource,
         object: object_head(&head),
         claim: object_head(&claim),
         etcd,
+        backup,
+        stored,
     };
     Read {
         fresh,
@@ -49,12 +71,18 @@ pub(super) async fn read(
     }
 }
 
-async fn resource(executor: &Executor, pass: &Pass<'_>) -> Observed<ResourceHead> {
+async fn resource(executor: &Executor, pass: &Pass<'_>) -> Observed<Resource> {
     match observe::resource(&executor.client, pass.key).await {
-        Ok(Some(resource)) => Observed::Seen(ResourceHead::of(&resource)),
+        Ok(Some(resource)) => Observed::Seen(resource),
         Ok(None) => Observed::Absent,
         Err(error) => Observed::Unknown(Chain(&error).to_string()),
     }
+}
+
+/// `status.run.id`.
+fn run(resource: &Resource) -> Option<String> {
+    let run = resource.status.pointer("/run/id")?;
+    run.as_str().map(str::to_owned)
 }
 
 async fn head(

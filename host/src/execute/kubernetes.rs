@@ -40,10 +40,46 @@ pub(super) async fn update_status(
     status
         .conditions
         .retain(|condition| !refused::is_hosts(condition));
+    write_status(executor, pass, pre, &status).await
+}
+
+/// Replaces the status of any kind at exactly the version that was decided on; answers with the resulting version.
+pub(crate) async fn write_status(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    status: &impl Serialize,
+) -> Result<String, Error> {
     let status = serde_json::to_value(status).map_err(|error| Error::Rejected {
         why: error.to_string(),
     })?;
     replace_status(executor, pass, pre.resource_version.clone(), status).await
+}
+
+/// Takes a finalizer off exactly this resource; answers with the resulting version.
+pub(crate) async fn release(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    finalizer: &str,
+) -> Result<String, Error> {
+    let kept: Vec<&String> = pass
+        .resource
+        .finalizers
+        .iter()
+        .filter(|name| *name != finalizer)
+        .collect();
+    let patch = Patch::Merge(json!({ "metadata": {
+        "uid": pass.resource.uid,
+        "resourceVersion": pass.resource.resource_version,
+        "finalizers": kept,
+    }}));
+    let params = PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let api = observe::neighbours(&executor.client, pass.key);
+    let written = within(api.patch(&pass.key.name, &params, &patch)).await?;
+    Ok(written.resource_version().unwrap_or_default())
 }
 
 /// Replaces the status by any value at exactly this version.
@@ -67,7 +103,7 @@ pub(super) async fn replace_status(
         },
         data: json!({ "status": status }),
     };
-    let api = observe::clusters(&executor.client, &pass.key.namespace);
+    let api = observe::neighbours(&executor.client, pass.key);
     let written = within(api.replace_status(&pass.key.name, &post(), &object)).await?;
     Ok(written.resource_version().unwrap_or_default())
 }

@@ -137,8 +137,9 @@ fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::
     let executor = Executor {
         client: server.client(),
         instance: "test".to_owned(),
-        leadership,
+        leadership: leadership.clone(),
         metrics: Metrics::new(scraped),
+        transfers: crate::testing::transfers(leadership),
         stop: CancellationToken::new(),
     };
     (executor, directory)
@@ -150,6 +151,7 @@ async fn execute(
     memory: &mut Memory,
 ) -> Vec<(OutcomeKind, String)> {
     let key = ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
     };
@@ -313,6 +315,7 @@ async fn a_write_is_awaited_in_the_caches() {
     execute(&executor, &[update_status()], &mut memory).await;
     let world = crate::observe::World::new(&[crate::observe::shelf::Scope::All]);
     let key = ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
     };

@@ -2,9 +2,11 @@
 //!
 //! Tells observations as they are. Whether a cluster is well is the module's judgement.
 
+mod backup;
+
 use contract::{
     AlarmKind, Endpoint, EndpointStatus, EtcdClusterSpec, Member, Membership, Observed, Pod,
-    PodPhase, Snapshot, VolumePhase,
+    PodPhase, ResourceKind, Snapshot, VolumePhase,
 };
 use serde::Deserialize;
 
@@ -13,6 +15,9 @@ use crate::output::{count, span, table};
 
 /// Paragraphs on all that was seen.
 pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
+    if snapshot.resource.kind == ResourceKind::EtcdBackup.name() {
+        return backup::tell(snapshot);
+    }
     let mut told = vec![wanted(snapshot)];
     if let Some(deleted) = snapshot.resource.deleted {
         let ago = span(snapshot.now.since(deleted));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase, Reason,
-    Snapshot, names,
+    Action, BackupEffect, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase,
+    Reason, Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -18,6 +18,7 @@ pub(super) fn trigger(trigger: &str) -> String {
         }
         Some(_) | None => match trigger {
             "retry" => "the look before could not be finished".to_owned(),
+            "transfer" => "the transfer of its backup ended".to_owned(),
             "leadership" => "this instance began to lead and looks at every cluster".to_owned(),
             other => other.to_owned(),
         },
@@ -108,6 +109,29 @@ pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
             let whose = id.map_or_else(String::new, |id| format!(" of {}", member(id, snapshot)));
             format!("End the alarm {}{whose}", kind.name())
         }
+        Effect::Backup(effect) => backup(effect),
+    }
+}
+
+/// One action on a backup, as what it does.
+fn backup(effect: &BackupEffect) -> String {
+    match effect {
+        BackupEffect::UpdateStatus { status } => {
+            let how = match (&status.run, status.succeeded, status.reason.as_str()) {
+                (Some(run), _, _) => format!("the run {} to {}", run.id, run.key),
+                (None, true, _) => "succeeded".to_owned(),
+                (None, false, "") => "not taken yet".to_owned(),
+                (None, false, why) => format!("failed, {why}"),
+            };
+            format!("Write the backup's status: {how}")
+        }
+        BackupEffect::Take(take) => format!(
+            "Stream the data of {} to {}, and read back what is stored",
+            take.endpoint, take.key
+        ),
+        BackupEffect::Verify { key, .. } => format!("Read back what is stored as {key}"),
+        BackupEffect::Delete { key } => format!("Delete the stored backup {key}"),
+        BackupEffect::Release { finalizer } => format!("Take off the finalizer {finalizer}"),
     }
 }
 

@@ -165,6 +165,7 @@ pub(super) fn encode(
     let gauges = Gauges::default();
     world.resources.for_each(|resource| {
         let key = ClusterKey {
+            kind: contract::ResourceKind::EtcdCluster,
             namespace: resource.namespace.clone(),
             name: resource.name.clone(),
         };

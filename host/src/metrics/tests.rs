@@ -14,6 +14,7 @@ use crate::roster::Opinion;
 
 fn key() -> ClusterKey {
     ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
     }
@@ -74,6 +75,7 @@ fn snapshot() -> Snapshot {
         },
         secrets: [].into(),
         backups: Vec::new(),
+        backup: None,
         old_lock: contract::Observed::Absent,
         outcomes: Vec::new(),
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use contract::{ObjectKind, Objects, Observed, Resource, names};
+use contract::{ObjectKind, Objects, Observed, Resource, ResourceKind, names};
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -40,22 +40,22 @@ pub enum Error {
     },
 }
 
-/// The kind of the custom resource, as the client needs it.
+/// A kind of custom resource, as the client needs it.
 #[must_use]
-pub fn resource_kind() -> ApiResource {
+pub fn resource_kind(kind: ResourceKind) -> ApiResource {
     ApiResource {
         group: contract::GROUP.to_owned(),
         version: contract::VERSION.to_owned(),
         api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
-        kind: contract::KIND.to_owned(),
-        plural: contract::PLURAL.to_owned(),
+        kind: kind.name().to_owned(),
+        plural: kind.plural().to_owned(),
     }
 }
 
-/// The clusters of one namespace.
+/// The resources of a key's kind and namespace.
 #[must_use]
-pub fn clusters(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    Api::namespaced_with(client.clone(), namespace, &resource_kind())
+pub fn neighbours(client: &Client, key: &ClusterKey) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), &key.namespace, &resource_kind(key.kind))
 }
 
 /// Reads the resource; none when there is none.
@@ -63,8 +63,8 @@ pub fn clusters(client: &Client, namespace: &str) -> Api<DynamicObject> {
 /// # Errors
 /// It could not be read.
 pub async fn resource(client: &Client, key: &ClusterKey) -> Result<Option<Resource>, Error> {
-    let api = clusters(client, &key.namespace);
-    let what = || format!("{} {key}", contract::KIND);
+    let api = neighbours(client, key);
+    let what = || format!("{} {key}", key.kind);
     Ok(within(what, api.get_opt(&key.name))
         .await?
         .map(project::resource))
@@ -217,7 +217,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
     }
 }
 
-pub(super) async fn within<T>(
+pub(crate) async fn within<T>(
     what: impl Fn() -> String,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {

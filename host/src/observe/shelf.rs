@@ -308,6 +308,7 @@ mod tests {
 
     fn key(name: &str) -> ClusterKey {
         ClusterKey {
+            kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: name.to_owned(),
         }
@@ -412,6 +413,7 @@ mod tests {
     fn a_namespace_outside_the_scopes_is_unknown() {
         let shelf = Shelf::<Service>::new(&[infra()]);
         let elsewhere = ClusterKey {
+            kind: contract::ResourceKind::EtcdCluster,
             namespace: "other".to_owned(),
             name: "kv".to_owned(),
         };

@@ -41,8 +41,17 @@ pub fn children() -> watcher::Config {
 /// The resource an object is: itself.
 pub fn own_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: object.namespace()?,
         name: object.name_any(),
+    })
+}
+
+/// As [`own_key`], for backups.
+pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        kind: contract::ResourceKind::EtcdBackup,
+        ..own_key(object)?
     })
 }
 
@@ -50,6 +59,7 @@ pub fn own_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
 pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     let name = object.labels().get(names::CLUSTER_LABEL)?.clone();
     Some(ClusterKey {
+        kind: contract::ResourceKind::EtcdCluster,
         namespace: object.namespace()?,
         name,
     })

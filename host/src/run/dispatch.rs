@@ -35,7 +35,7 @@ pub(super) async fn dispatch(
             if leads.wait_for(|leads| *leads).await.is_err() {
                 return;
             }
-            for key in passes.world.resources.keys() {
+            for key in passes.world.keys() {
                 queue.touch(key, Trigger::Leadership);
             }
             let lost = leads.wait_for(|leads| !*leads);
@@ -60,7 +60,7 @@ async fn start_passes(
             return;
         };
         let (key, trigger) = queue.next().await;
-        let span = info_span!("pass", cluster = %key, trigger = %trigger);
+        let span = info_span!("pass", kind = %key.kind, cluster = %key, trigger = %trigger);
         let (passes, queue) = (Arc::clone(passes), Arc::clone(queue));
         let pass = async move {
             // A task of its own, so that a panic ends this pass and not the cluster's place in the queue.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{AlarmKind, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
+use crate::{AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,6 +117,8 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<MemberId>,
     },
+    /// What is done about a backup; for that kind of resource alone.
+    Backup(BackupEffect),
 }
 
 impl Effect {
@@ -138,6 +140,7 @@ impl Effect {
             Self::Compact { .. } => "Compact",
             Self::Defragment { .. } => "Defragment",
             Self::Disarm { .. } => "Disarm",
+            Self::Backup(effect) => effect.name(),
         }
     }
 
@@ -157,7 +160,8 @@ impl Effect {
             | Self::MoveLeader { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
-            | Self::Disarm { .. } => None,
+            | Self::Disarm { .. }
+            | Self::Backup(_) => None,
         }
     }
 
@@ -177,7 +181,19 @@ impl Effect {
             | Self::Defragment { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
             Self::Disarm { kind, .. } => kind.name().to_owned(),
+            Self::Backup(effect) => effect.target().to_owned(),
         }
+    }
+
+    /// Whether it says how things are and changes nothing else.
+    #[must_use]
+    pub const fn is_telling(&self) -> bool {
+        matches!(
+            self,
+            Self::UpdateStatus { .. }
+                | Self::Event { .. }
+                | Self::Backup(BackupEffect::UpdateStatus { .. })
+        )
     }
 
     /// Whether it changes who has a vote or who leads.
@@ -197,7 +213,8 @@ impl Effect {
             | Self::Issue { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
-            | Self::Disarm { .. } => false,
+            | Self::Disarm { .. }
+            | Self::Backup(_) => false,
         }
     }
 }
@@ -331,6 +348,9 @@ pub struct Preconditions {
     /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scaled_to_zero: bool,
+    /// `status.run.id` of the backup must be this one, for what the run does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// `status.recovery` must be under way, `spec.quorumRecovery` agree with it and no quorum answer: for the pods that a
     /// recovery stops, and for the survivor's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -264,7 +264,7 @@ pub struct ForeignObject {
 }
 
 /// What may be known of a Secret: which keys, a digest of each, and what its certificates say. Never data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Secret {
     /// `metadata.uid`.

@@ -5,12 +5,14 @@
 #![deny(missing_docs)]
 
 mod action;
+mod backup;
 mod cluster;
 mod decision;
 mod describe;
 mod etcd;
 mod ids;
 mod issue;
+mod kind;
 mod kubernetes;
 mod module;
 pub mod names;
@@ -21,6 +23,11 @@ mod status;
 mod tls;
 
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
+pub use backup::{
+    AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
+    EtcdBackupSpec, EtcdBackupStatus, GcsStore, OLD_FINALIZER, OssStore, Place, S3Store,
+    SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
+};
 pub use cluster::{
     AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
     StaticTls, TlsPolicy, UpgradePolicy, VERSION,
@@ -30,6 +37,7 @@ pub use describe::Description;
 pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};
 pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
 pub use issue::{MADE_FILES, Order, authority_keys};
+pub use kind::ResourceKind;
 pub use kubernetes::{
     DisruptionBudget, ForeignObject, LastExit, Objects, Pod, PodPhase, Secret, Service,
     ServicePort, Volume, VolumePhase,

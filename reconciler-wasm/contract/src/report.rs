@@ -199,6 +199,20 @@ reasons! {
     TlsNotApplied,
     /// An even number of members tolerates no more failures than one member less.
     EvenSize,
+    /// A backup is being streamed into the store or read back from it.
+    BackupUnderWay,
+    /// A backup is stored, and what is stored was read back whole.
+    BackupStored,
+    /// A backup is due and something must pass first.
+    BackupWaiting,
+    /// A backup was not stored. One that is taken once is not tried again.
+    BackupFailed,
+    /// Nothing is due; the next backup is taken at its time.
+    BackupScheduled,
+    /// Backups were due while nobody was there to take them.
+    BackupsMissed,
+    /// Stored backups beyond the number that is kept are deleted.
+    BackupsDeleted,
     /// `spec.paused` is true: the status is kept up to date, all else is left alone.
     Paused,
     /// The resource is being deleted; Kubernetes collects what it owns.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, Secret};
+use crate::{BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, Secret};
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct Snapshot {
     /// Backups known of this cluster, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<Backup>,
+    /// What is known about the backup, where the resource is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Box<BackupView>>,
     /// The lock of an archived coreos etcd-operator that may still be at work here.
     #[serde(
         default = "Observed::absent",
@@ -75,7 +78,7 @@ pub struct Snapshot {
 
 /// The custom resource. `spec` and `status` are raw, because an object that was stored with wrong types must
 /// still reach a decision, which then says what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
     /// `group/version`.

@@ -11,6 +11,12 @@ pub(crate) fn spell(at: Millis) -> String {
         .map_or_else(|_| String::new(), |instant| instant.to_string())
 }
 
+/// The instant as the names of backups spell it: `YYYY-MM-DD-HH:MM:SS`, UTC.
+pub(crate) fn stamp(at: Millis) -> String {
+    let spelled = spell(at).replace('T', "-");
+    spelled.trim_end_matches('Z').to_owned()
+}
+
 /// The instant a status spells; none when the text is no time.
 pub(crate) fn read(text: &str) -> Option<Millis> {
     text.parse::<Timestamp>()

@@ -4,6 +4,7 @@
 //! stands in the resource's status, what it may know stands in the snapshot.
 
 mod assess;
+mod backup;
 mod build;
 mod clock;
 mod entropy;
@@ -16,7 +17,10 @@ mod stored;
 mod tls;
 mod validate;
 
-use contract::{Decision, Description, Effect, Reason, Requeue, SCHEMA, Snapshot};
+use contract::{
+    Decision, Description, Effect, Finding, FindingKind, Reason, Requeue, ResourceKind, SCHEMA,
+    Snapshot,
+};
 
 use crate::step::Step;
 
@@ -34,13 +38,28 @@ pub fn describe() -> Description {
 }
 
 /// Answers one snapshot with one decision. Total: every input has an answer.
+#[must_use]
+pub fn reconcile(snapshot: &Snapshot) -> Decision {
+    match ResourceKind::of(&snapshot.resource.kind) {
+        Some(ResourceKind::EtcdCluster) => cluster(snapshot),
+        Some(ResourceKind::EtcdBackup) => backup::decide(snapshot),
+        None => decide(Step::report(Finding {
+            kind: FindingKind::Invalid,
+            reason: Reason::InvalidSpec,
+            message: format!("Nothing is decided on the kind {}.", snapshot.resource.kind),
+            member: None,
+        })),
+    }
+}
+
+/// Decides on a cluster.
 ///
 /// # Flow
 /// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid.
 /// 2. `tls` says which certificates are in use and whether they work; `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
-pub fn reconcile(snapshot: &Snapshot) -> Decision {
+fn cluster(snapshot: &Snapshot) -> Decision {
     let memory = match status::remembered(&snapshot.resource) {
         Ok(memory) => memory,
         Err(finding) => {

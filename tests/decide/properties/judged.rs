@@ -120,7 +120,8 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::AddLearner { .. }
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
-            | Effect::Disarm { .. } => continue,
+            | Effect::Disarm { .. }
+            | Effect::Backup(_) => continue,
         };
         if left < needed {
             let name = action.effect.name();

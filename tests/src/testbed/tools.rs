@@ -125,6 +125,15 @@ static TABLE: &[Tool] = &[
         programs: &[program("coredns", "github.com/coredns/coredns")],
     },
     Tool {
+        name: "minio",
+        version: "0.0.0-20260212201848-7aac2a2c5b7c",
+        source: Source::Pinned {
+            folder: "minio",
+            stamp: "",
+        },
+        programs: &[program("minio", "github.com/minio/minio")],
+    },
+    Tool {
         name: "pause",
         version: "1",
         source: Source::C {
@@ -173,10 +182,8 @@ impl Tool {
 
     /// The tool of an argument as `etcd-3.5.35`.
     pub fn parse(text: &str) -> Result<&'static Self> {
-        let (name, version) = text
-            .rsplit_once('-')
-            .with_context(|| format!("`{text}` is not NAME-VERSION"))?;
-        Self::find(name, version)
+        let found = TABLE.iter().find(|tool| tool.title() == text);
+        found.with_context(|| format!("there is no tool {text}; there are: {}", Self::all()))
     }
 
     /// All tools, for a message.

@@ -2,7 +2,9 @@
 //!
 //! What could not be read counts against the action.
 
-use contract::{Action, Effect, EtcdView, ObjectKind, ObjectPrecondition, Observed, Preconditions};
+use contract::{
+    Action, BackupEffect, Effect, EtcdView, ObjectKind, ObjectPrecondition, Observed, Preconditions,
+};
 
 use super::membership::enough;
 use crate::Refusal;
@@ -30,7 +32,8 @@ pub(super) fn check_resource<'a>(
             found: resource.resource_version.clone(),
         });
     }
-    if !matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. }) {
+    let is_last = matches!(effect, Effect::Backup(BackupEffect::Release { .. }));
+    if !effect.is_telling() && !is_last {
         let (effect, target) = (effect.name(), effect.target());
         if resource.deleted {
             return Err(Refusal::Deleting { effect, target });

@@ -212,6 +212,7 @@ impl fmt::Display for Refusal {
                 "pod {pod} is about to be restarted with another image: one member at a time"
             ),
             Self::Alarm(alarm) => alarm.fmt(f),
+            Self::Backup(backup) => backup.fmt(f),
         }
     }
 }

@@ -87,6 +87,7 @@ impl World {
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
             | Effect::Disarm { .. } => self.etcd_effect(effect)?,
+            Effect::Backup(_) => return Err("there is no store"),
         };
         self.moves += 1;
         if let Some(before) = before {
@@ -230,6 +231,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
-        | Effect::Disarm { .. } => effect.name().to_owned(),
+        | Effect::Disarm { .. }
+        | Effect::Backup(_) => effect.name().to_owned(),
     }
 }

@@ -48,6 +48,7 @@ impl World {
             }
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }
+            | Effect::Backup(_)
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::SetImage { .. }

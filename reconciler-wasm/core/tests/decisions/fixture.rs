@@ -68,6 +68,7 @@ pub(crate) fn fresh(size: i64) -> World {
             },
             secrets: BTreeMap::new(),
             backups: Vec::new(),
+            backup: None,
             old_lock: Observed::Absent,
             outcomes: Vec::new(),
         },

@@ -6,6 +6,7 @@
 )]
 
 mod adopt;
+mod backup;
 mod birth;
 mod certificates;
 mod consent;

@@ -1,0 +1,271 @@
+//! What may at most be done about a backup: under its own names, from its own endpoints, one run at a time, and never to
+//! the newest backup there is.
+//!
+//! The whole decision first, then each effect against a fresh read. Shares no code with the reconciler.
+
+mod words;
+
+use contract::{
+    Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
+    Place, Resource, Snapshot, StoredObject, Take, TransferState,
+};
+use serde::Deserialize;
+
+use crate::{Fresh, Refusal};
+
+/// The longest a transfer may be given.
+const LONGEST: Millis = Millis::seconds(7 * 24 * 3600);
+
+/// What is wrong with an effect on a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupRefusal {
+    /// An effect of another kind of resource.
+    OtherKind {
+        /// The effect.
+        effect: &'static str,
+        /// The resource's kind.
+        kind: String,
+    },
+    /// Not a name that this backup gives.
+    ForeignKey(String),
+    /// An endpoint that is not the backup's.
+    ForeignEndpoint(String),
+    /// A finalizer that is not this operator's to take away.
+    ForeignFinalizer(String),
+    /// No time, or more than there may be.
+    Time(Millis),
+    /// A transfer of this backup is under way.
+    UnderWay(String),
+    /// The status does not hold the run.
+    Unrecorded(String),
+    /// The newest backup stays.
+    Newest(String),
+    /// The object is not in the store.
+    NotStored(String),
+    /// The status would forget a success.
+    Forgotten,
+}
+
+impl From<BackupRefusal> for Refusal {
+    fn from(refusal: BackupRefusal) -> Self {
+        Self::Backup(refusal)
+    }
+}
+
+/// What counts of a backup immediately before an effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackupHead {
+    /// `status.run.id`.
+    pub run: Option<String>,
+    /// The run of the transfer under way.
+    pub transfer: Option<String>,
+}
+
+/// Judges an action on a backup by itself.
+pub(crate) fn judge_backup(
+    effect: &BackupEffect,
+    action: &Action,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
+    let resource = &snapshot.resource;
+    let spec = match EtcdBackupSpec::deserialize(&resource.spec) {
+        Ok(spec) => spec,
+        Err(error) if !effect_is_free(effect) => {
+            refusals.push(Refusal::UnreadableSpec {
+                why: error.to_string(),
+            });
+            return;
+        }
+        Err(_unreadable) => EtcdBackupSpec::default(),
+    };
+    match effect {
+        BackupEffect::UpdateStatus { status } => {
+            let is_once = spec.interval().is_none();
+            if is_once && succeeded(resource) && !status.succeeded {
+                refusals.push(BackupRefusal::Forgotten.into());
+            }
+        }
+        BackupEffect::Take(Take {
+            run,
+            endpoint,
+            key,
+            within,
+        }) => {
+            judge_run(run, *within, action, snapshot, refusals);
+            judge_key(key, &spec, refusals);
+            if !is_own_endpoint(endpoint, &spec, resource) {
+                refusals.push(BackupRefusal::ForeignEndpoint(endpoint.clone()).into());
+            }
+        }
+        BackupEffect::Verify { run, key, within } => {
+            judge_run(run, *within, action, snapshot, refusals);
+            judge_key(key, &spec, refusals);
+        }
+        BackupEffect::Delete { key } => {
+            let own = Place::of(&spec).and_then(|place| BackupKey::of(key, &place.key));
+            if own.is_none() {
+                refusals.push(BackupRefusal::ForeignKey(key.clone()).into());
+            }
+        }
+        BackupEffect::Release { finalizer } => {
+            if finalizer != OLD_FINALIZER || resource.deleted.is_none() {
+                refusals.push(BackupRefusal::ForeignFinalizer(finalizer.clone()).into());
+            }
+        }
+    }
+}
+
+/// Whether the effect does not depend on the spec.
+const fn effect_is_free(effect: &BackupEffect) -> bool {
+    matches!(
+        effect,
+        BackupEffect::UpdateStatus { .. } | BackupEffect::Release { .. }
+    )
+}
+
+fn succeeded(resource: &Resource) -> bool {
+    let succeeded = resource.status.get("succeeded");
+    succeeded.and_then(serde_json::Value::as_bool) == Some(true)
+}
+
+fn judge_run(
+    run: &str,
+    within: Millis,
+    action: &Action,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
+    if run.is_empty() || action.pre.run.as_deref() != Some(run) {
+        refusals.push(Refusal::MissingPrecondition {
+            effect: action.effect.name(),
+            target: action.effect.target(),
+            field: "run",
+        });
+    }
+    if within <= Millis(0) || within > LONGEST {
+        refusals.push(BackupRefusal::Time(within).into());
+    }
+    let transfer = snapshot
+        .backup
+        .as_ref()
+        .and_then(|view| view.transfer.as_ref());
+    if let Some(transfer) = transfer
+        && matches!(transfer.state, TransferState::Running { .. })
+    {
+        refusals.push(BackupRefusal::UnderWay(transfer.run.clone()).into());
+    }
+}
+
+/// Exactly the key of the spec where the backup is taken once, else one that is made of it.
+fn judge_key(key: &str, spec: &EtcdBackupSpec, refusals: &mut Vec<Refusal>) {
+    let is_own = Place::of(spec).is_some_and(|place| match spec.interval() {
+        None => key == place.key,
+        Some(_) => BackupKey::of(key, &place.key).is_some(),
+    });
+    if !is_own {
+        refusals.push(BackupRefusal::ForeignKey(key.to_owned()).into());
+    }
+}
+
+/// One of the spec's URLs, or a member of the cluster that it names.
+fn is_own_endpoint(endpoint: &str, spec: &EtcdBackupSpec, resource: &Resource) -> bool {
+    let Some(cluster) = &spec.cluster_ref else {
+        let urls = spec.etcd_endpoints.as_deref().unwrap_or_default();
+        return urls.iter().any(|url| url == endpoint);
+    };
+    let rest = endpoint
+        .strip_prefix("http://")
+        .or_else(|| endpoint.strip_prefix("https://"));
+    let suffix = format!(".{}.{}.svc", cluster.name, resource.namespace);
+    let member = rest
+        .and_then(|rest| rest.strip_suffix(":2379"))
+        .and_then(|host| host.split_once(&suffix));
+    member.is_some_and(|(member, domain)| {
+        !member.contains(['.', '/', '@']) && !domain.contains(['/', '@'])
+    })
+}
+
+/// Judges an effect on a backup against the world right before it.
+pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), Refusal> {
+    let head = &fresh.backup;
+    match effect {
+        BackupEffect::UpdateStatus { .. } | BackupEffect::Release { .. } => Ok(()),
+        BackupEffect::Take(Take { run, .. }) | BackupEffect::Verify { run, .. } => {
+            if head.run.as_ref() != Some(run) {
+                return Err(BackupRefusal::Unrecorded(run.clone()).into());
+            }
+            match &head.transfer {
+                Some(other) => Err(BackupRefusal::UnderWay(other.clone()).into()),
+                None => Ok(()),
+            }
+        }
+        BackupEffect::Delete { key } => {
+            if let Some(run) = head.run.as_ref().or(head.transfer.as_ref()) {
+                return Err(BackupRefusal::UnderWay(run.clone()).into());
+            }
+            check_deletion(key, &fresh.stored)
+        }
+    }
+}
+
+/// The object is there, and one with a higher revision, or as high and younger, is there too.
+fn check_deletion(key: &str, stored: &Observed<Vec<StoredObject>>) -> Result<(), Refusal> {
+    let stored = match stored {
+        Observed::Seen(stored) => stored,
+        Observed::Absent => return Err(BackupRefusal::NotStored(key.to_owned()).into()),
+        Observed::Unknown(why) => {
+            return Err(Refusal::Unread {
+                what: "the store",
+                why: why.clone(),
+            });
+        }
+    };
+    if !stored.iter().any(|object| object.key == key) {
+        return Err(BackupRefusal::NotStored(key.to_owned()).into());
+    }
+    // What follows the common beginning is compared as the contract takes it apart.
+    let prefix = key.rfind("_v").map_or("", |at| &key[..at]);
+    let own = BackupKey::of(key, prefix);
+    let is_outlived = stored
+        .iter()
+        .filter_map(|object| BackupKey::of(&object.key, prefix))
+        .any(|other| own.as_ref().is_some_and(|own| other > *own));
+    if is_outlived {
+        Ok(())
+    } else {
+        Err(BackupRefusal::Newest(key.to_owned()).into())
+    }
+}
+
+/// Whether the effect is one that this kind of resource has.
+pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Vec<Refusal>) {
+    let is_backup = resource.kind == contract::ResourceKind::EtcdBackup.name();
+    let is_fit = match effect {
+        Effect::Event { .. } => true,
+        Effect::Backup(_) => is_backup,
+        Effect::UpdateStatus { .. }
+        | Effect::Apply { .. }
+        | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
+        | Effect::Delete { .. }
+        | Effect::Issue { .. }
+        | Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. } => !is_backup,
+    };
+    if !is_fit {
+        let other = BackupRefusal::OtherKind {
+            effect: effect.name(),
+            kind: resource.kind.clone(),
+        };
+        refusals.push(other.into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Effects on a backup that are its own, and each that is not.
+
+use contract::{
+    BackupView, EtcdBackupStatus, EtcdView, Observed, Preconditions, Transfer, TransferState,
+};
+use serde_json::json;
+
+use super::*;
+use crate::fixtures::{action, decision, fresh_of, resource, snapshot_of};
+use crate::{check, permit};
+
+const ONCE: &str = "dir/etcd.backup";
+
+fn backup(interval: i64) -> Snapshot {
+    let mut snapshot = snapshot_of(resource());
+    snapshot.resource.kind = "EtcdBackup".to_owned();
+    snapshot.resource.spec = json!({
+        "etcdEndpoints": ["http://a-client:2379"], "storageType": "S3",
+        "s3": {"path": format!("bucket/{ONCE}"), "awsSecret": "aws"},
+        "backupPolicy": {"backupIntervalInSecond": interval},
+    });
+    snapshot.resource.status = json!({"run": {"id": "r1"}});
+    snapshot.backup = Some(Box::new(BackupView {
+        endpoints: Vec::new(),
+        stored: Observed::Seen(Vec::new()),
+        transfer: None,
+    }));
+    snapshot
+}
+
+fn take(key: &str, endpoint: &str) -> Action {
+    let mut action = action(Effect::Backup(BackupEffect::Take(Take {
+        run: "r1".to_owned(),
+        endpoint: endpoint.to_owned(),
+        key: key.to_owned(),
+        within: Millis::seconds(60),
+    })));
+    action.pre.run = Some("r1".to_owned());
+    action
+}
+
+fn delete(key: &str) -> Action {
+    let key = key.to_owned();
+    action(Effect::Backup(BackupEffect::Delete { key }))
+}
+
+fn refusals(actions: Vec<Action>, snapshot: &Snapshot) -> String {
+    let refusals = permit(&decision(actions), snapshot)
+        .err()
+        .unwrap_or_default();
+    let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+fn fresh(run: Option<&str>, stored: &[&str]) -> Fresh {
+    let object = |key: &&str| StoredObject {
+        key: (*key).to_owned(),
+        bytes: 1,
+        run: None,
+    };
+    Fresh {
+        object: Observed::Absent,
+        etcd: EtcdView {
+            membership: Observed::Absent,
+            endpoints: Vec::new(),
+            alarms: Observed::Absent,
+        },
+        backup: BackupHead {
+            run: run.map(str::to_owned),
+            transfer: None,
+        },
+        stored: Observed::Seen(stored.iter().map(object).collect()),
+        ..fresh_of(&backup(0).resource)
+    }
+}
+
+fn refusal(action: &Action, fresh: &Fresh) -> String {
+    check(action, fresh)
+        .err()
+        .map_or_else(String::new, |refusal| refusal.to_string())
+}
+
+#[test]
+fn a_backup_goes_to_exactly_its_key_from_its_own_endpoint() {
+    let own = take(ONCE, "http://a-client:2379");
+    assert_eq!(refusals(vec![own.clone()], &backup(0)), "");
+    assert_eq!(refusal(&own, &fresh(Some("r1"), &[])), "");
+    for key in [
+        "dir/other",
+        "dir/etcd.backup_v1_2026-11-21-17:00:00",
+        "../x",
+    ] {
+        let words = refusals(vec![take(key, "http://a-client:2379")], &backup(0));
+        assert!(
+            words.contains("is not a name that this backup gives"),
+            "{words}"
+        );
+    }
+    let words = refusals(vec![take(ONCE, "http://evil:2379")], &backup(0));
+    assert!(
+        words.contains("is not an endpoint of this backup"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_periodic_backup_has_names_of_its_own_shape_only() {
+    let named = |key| refusals(vec![take(key, "http://a-client:2379")], &backup(60));
+    assert_eq!(named("dir/etcd.backup_v1_2026-11-21-17:00:00"), "");
+    assert!(!named(ONCE).is_empty());
+    assert!(!named("dir/etcd.backup_v1_2026-11-21-17:00:00/x").is_empty());
+}
+
+#[test]
+fn a_member_of_the_named_cluster_may_be_asked_and_nobody_else() {
+    let mut snapshot = backup(0);
+    snapshot.resource.spec["etcdEndpoints"] = json!(null);
+    snapshot.resource.spec["clusterRef"] = json!({"name": "a"});
+    let asked = |url: &str| refusals(vec![take(ONCE, url)], &snapshot);
+    assert_eq!(asked("https://a-x1.a.ns.svc:2379"), "");
+    assert!(!asked("https://a-x1.b.ns.svc:2379").is_empty());
+    assert!(!asked("https://a-x1.a.other.svc:2379").is_empty());
+    assert!(!asked("https://evil/a-x1.a.ns.svc:2379").is_empty());
+}
+
+#[test]
+fn a_run_is_recorded_first_and_is_the_only_one() {
+    let own = take(ONCE, "http://a-client:2379");
+    let words = refusal(&own, &fresh(Some("r0"), &[]));
+    assert_eq!(words, "the status does not hold the run r1");
+    assert!(!refusal(&own, &fresh(None, &[])).is_empty());
+    let mut busy = fresh(Some("r1"), &[]);
+    busy.backup.transfer = Some("r0".to_owned());
+    assert_eq!(
+        refusal(&own, &busy),
+        "the run r0 of this backup is under way"
+    );
+    let words = refusals(vec![own.clone(), own.clone()], &backup(0));
+    assert!(words.contains("transfers"), "{words}");
+    let mut snapshot = backup(0);
+    if let Some(view) = &mut snapshot.backup {
+        view.transfer = Some(Transfer {
+            run: "r0".to_owned(),
+            state: TransferState::Running {
+                bytes: 1,
+                bytes_per_second: 1,
+            },
+        });
+    }
+    assert!(!refusals(vec![own.clone()], &snapshot).is_empty());
+    let mut unguarded = own;
+    unguarded.pre = Preconditions {
+        run: None,
+        ..unguarded.pre
+    };
+    assert!(!refusals(vec![unguarded], &backup(0)).is_empty());
+}
+
+#[test]
+fn an_old_backup_may_be_deleted_and_never_the_newest_nor_what_is_not_its_own() {
+    let (old, new) = (
+        "dir/etcd.backup_v9999_2026-11-21-17:00:00",
+        "dir/etcd.backup_v10000_2026-11-21-16:00:00",
+    );
+    assert_eq!(refusals(vec![delete(old)], &backup(60)), "");
+    assert_eq!(refusal(&delete(old), &fresh(None, &[old, new])), "");
+    let words = refusal(&delete(new), &fresh(None, &[old, new]));
+    assert!(words.contains("is the newest backup there is"), "{words}");
+    assert!(!refusal(&delete(old), &fresh(None, &[old])).is_empty());
+    assert!(!refusal(&delete(old), &fresh(None, &[new])).is_empty());
+    assert!(!refusal(&delete(old), &fresh(Some("r1"), &[old, new])).is_empty());
+    let mut unread = fresh(None, &[]);
+    unread.stored = Observed::Unknown("silent".to_owned());
+    assert!(!refusal(&delete(old), &unread).is_empty());
+    for foreign in [ONCE, "dir/etcd.backup_vip", "other_v1_2026-11-21-17:00:00"] {
+        assert!(!refusals(vec![delete(foreign)], &backup(60)).is_empty());
+    }
+}
+
+#[test]
+fn a_success_is_never_forgotten_by_a_backup_that_is_taken_once() {
+    let mut snapshot = backup(0);
+    snapshot.resource.status = json!({"succeeded": true});
+    let update = |succeeded| {
+        let status = EtcdBackupStatus {
+            succeeded,
+            ..EtcdBackupStatus::default()
+        };
+        let status = Box::new(status);
+        let mut update = action(Effect::Backup(BackupEffect::UpdateStatus { status }));
+        update.pre.resource_version = Some("7".to_owned());
+        refusals(vec![update], &snapshot)
+    };
+    assert_eq!(update(true), "");
+    assert!(!update(false).is_empty());
+}
+
+#[test]
+fn effects_stay_with_their_kind() {
+    let of_cluster = action(Effect::Compact { revision: 1 });
+    let words = refusals(vec![of_cluster], &backup(0));
+    assert!(
+        words.contains("Compact is no effect of the kind EtcdBackup"),
+        "{words}"
+    );
+    let words = refusals(
+        vec![take(ONCE, "http://a-client:2379")],
+        &snapshot_of(resource()),
+    );
+    assert!(
+        words.contains("TakeBackup is no effect of the kind EtcdCluster"),
+        "{words}"
+    );
+}
+
+#[test]
+fn only_the_archived_operators_finalizer_goes_and_only_at_the_end() {
+    let release = |finalizer: &str| {
+        let finalizer = finalizer.to_owned();
+        action(Effect::Backup(BackupEffect::Release { finalizer }))
+    };
+    let mut going = backup(0);
+    going.resource.deleted = Some(Millis(1));
+    assert_eq!(refusals(vec![release(OLD_FINALIZER)], &going), "");
+    assert!(!refusals(vec![release("other")], &going).is_empty());
+    assert!(!refusals(vec![release(OLD_FINALIZER)], &backup(0)).is_empty());
+    assert!(
+        !refusals(
+            vec![delete("dir/etcd.backup_v1_2026-11-21-17:00:00")],
+            &going
+        )
+        .is_empty()
+    );
+}

@@ -1,0 +1,28 @@
+//! The refusals of effects on backups, in words.
+
+use std::fmt;
+
+use super::BackupRefusal;
+
+impl fmt::Display for BackupRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherKind { effect, kind } => {
+                write!(f, "{effect} is no effect of the kind {kind}")
+            }
+            Self::ForeignKey(key) => write!(f, "{key:?} is not a name that this backup gives"),
+            Self::ForeignEndpoint(url) => write!(f, "{url} is not an endpoint of this backup"),
+            Self::ForeignFinalizer(name) => {
+                write!(f, "the finalizer {name} is not to be taken away")
+            }
+            Self::Time(within) => write!(f, "a transfer cannot be given {} ms", within.0),
+            Self::UnderWay(run) => write!(f, "the run {run} of this backup is under way"),
+            Self::Unrecorded(run) => write!(f, "the status does not hold the run {run}"),
+            Self::Newest(key) => write!(f, "{key} is the newest backup there is, which stays"),
+            Self::NotStored(key) => write!(f, "{key} is not in the store"),
+            Self::Forgotten => {
+                f.write_str("the status holds a success, which a backup taken once keeps")
+            }
+        }
+    }
+}

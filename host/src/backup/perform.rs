@@ -1,0 +1,80 @@
+//! Effects on backups: status, transfers that begin, objects that are deleted, finalizers that go.
+//!
+//! A transfer is begun here and goes on beside the passes.
+
+use std::sync::Arc;
+
+use contract::{BackupEffect, Preconditions, Take};
+
+use super::store::Store;
+use super::{Sight, transfer, transfers};
+use crate::execute::kubernetes;
+use crate::execute::{Error, Executor, Pass};
+use crate::observe::{Memory, WrittenObject};
+use crate::refused;
+
+/// Carries an effect out.
+pub(crate) async fn perform(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    effect: &BackupEffect,
+    memory: &mut Memory,
+) -> Result<(), Error> {
+    let (uid, transfers) = (pass.resource.uid.as_str(), &executor.transfers);
+    match effect {
+        BackupEffect::UpdateStatus { status } => {
+            let mut status = status.clone();
+            status.decided_by = Some(pass.module.to_owned());
+            status
+                .conditions
+                .retain(|condition| !refused::is_hosts(condition));
+            let version = kubernetes::write_status(executor, pass, pre, &*status).await?;
+            let now = std::time::Instant::now();
+            memory
+                .written
+                .push(WrittenObject::Resource { version }, now);
+        }
+        BackupEffect::Take(Take {
+            run,
+            endpoint,
+            key,
+            within,
+        }) => {
+            let store = store(&memory.sight)?;
+            let member = memory.sight.ways.get(endpoint).cloned();
+            let member =
+                member.ok_or_else(|| rejected(format!("there is no way to {endpoint}")))?;
+            let (object, id) = (key.clone(), run.clone());
+            let moving = |progress: Arc<_>| async move {
+                transfer::take(&member, &store, &object, &id, &progress).await
+            };
+            transfers.begin(pass.key, uid, run, transfers::span(*within), moving);
+        }
+        BackupEffect::Verify { run, key, within } => {
+            let (store, object) = (store(&memory.sight)?, key.clone());
+            let moving = |_progress| async move { transfer::verify(&store, &object).await };
+            transfers.begin(pass.key, uid, run, transfers::span(*within), moving);
+        }
+        BackupEffect::Delete { key } => {
+            store(&memory.sight)?.delete(key).await.map_err(rejected)?;
+        }
+        BackupEffect::Release { finalizer } => {
+            let version = kubernetes::release(executor, pass, finalizer).await?;
+            let now = std::time::Instant::now();
+            memory
+                .written
+                .push(WrittenObject::Resource { version }, now);
+        }
+    }
+    Ok(())
+}
+
+fn store(sight: &Sight) -> Result<Store, Error> {
+    let store = sight.store.clone();
+    store.ok_or_else(|| rejected("the store was not opened".to_owned()))
+}
+
+const fn rejected(why: String) -> Error {
+    Error::Rejected { why }
+}

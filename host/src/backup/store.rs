@@ -1,0 +1,129 @@
+//! The stores that backups go to, opened with what the spec and its Secret say.
+//!
+//! Protocols are opendal's. Knows no backup but by its name.
+
+mod s3;
+mod words;
+
+use std::time::Duration;
+
+use contract::{EtcdBackupSpec, Observed, Place, StoreKind, StoredObject};
+use futures::TryStreamExt as _;
+use opendal::layers::{RetryLayer, TimeoutLayer};
+use opendal::{EntryMode, ErrorKind, Operator};
+
+use super::secret::Data;
+pub(super) use words::{is_permanent, words};
+
+/// The run that wrote an object, among what the store keeps beside it. Azure takes letters and digits only.
+pub(super) const RUN: &str = "binnaclerun";
+/// How long a question may take. A store that hangs costs a pass no more than this.
+const QUESTION: Duration = Duration::from_secs(5);
+/// How long one piece of a backup may take, either way.
+const PIECE: Duration = Duration::from_secs(60);
+/// Objects of one listing that are looked at: beyond it something else fills the folder.
+const MOST: usize = 10_000;
+
+/// A bucket that can be talked to.
+#[derive(Clone)]
+pub(super) struct Store {
+    /// Asks once.
+    asking: Operator,
+    /// Asks again when something may pass.
+    pub(super) moving: Operator,
+}
+
+/// Opens the bucket. Nothing is sent yet.
+///
+/// # Errors
+/// What is wrong with the spec or the Secret, in words.
+pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, secret: &Data) -> Result<Store, String> {
+    let operator = match (place.store, &spec.s3) {
+        (StoreKind::S3, Some(block)) => s3::open(block, &place.bucket, secret),
+        (StoreKind::S3 | StoreKind::Abs | StoreKind::Gcs | StoreKind::Oss, _) => Err(format!(
+            "spec.storageType {} is accepted and not served yet",
+            place.store
+        )),
+    };
+    let in_secret = |why| format!("Secret {}: {why}", place.secret);
+    let retry = RetryLayer::new()
+        .with_max_times(4)
+        .with_max_delay(Duration::from_secs(10))
+        .with_jitter();
+    let within = |piece| {
+        TimeoutLayer::new()
+            .with_timeout(QUESTION)
+            .with_io_timeout(piece)
+    };
+    let operator = operator.map_err(in_secret)?;
+    Ok(Store {
+        asking: operator.clone().layer(within(QUESTION)),
+        moving: operator.layer(within(PIECE)).layer(retry),
+    })
+}
+
+impl Store {
+    /// What is stored under this very name, with the run that wrote it.
+    pub(super) async fn one(&self, key: &str) -> Observed<Vec<StoredObject>> {
+        match self.asking.stat(key).await {
+            Ok(found) => {
+                let mut kept = found.user_metadata().into_iter().flatten();
+                let run = kept.find(|(name, _)| *name == RUN);
+                Observed::Seen(vec![StoredObject {
+                    key: key.to_owned(),
+                    bytes: size(found.content_length()),
+                    run: run.map(|(_, run)| run.to_owned()),
+                }])
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Observed::Seen(Vec::new()),
+            // The answer to this question has no body; that to a listing says why.
+            Err(error) => match self.asking.list_with(key).limit(1).await {
+                Ok(_) => Observed::Unknown(words(&error)),
+                Err(error) => Observed::Unknown(words(&error)),
+            },
+        }
+    }
+
+    /// What is stored under names that begin so, sorted; all pages of it.
+    pub(super) async fn all(&self, prefix: &str) -> Observed<Vec<StoredObject>> {
+        match self.list(prefix).await {
+            Ok(found) if found.len() >= MOST => Observed::Unknown(format!(
+                "there are {MOST} objects and more beside the backups"
+            )),
+            Ok(found) => Observed::Seen(found),
+            Err(error) => Observed::Unknown(words(&error)),
+        }
+    }
+
+    async fn list(&self, prefix: &str) -> opendal::Result<Vec<StoredObject>> {
+        let mut entries = self.asking.lister(prefix).await?;
+        let mut found = Vec::new();
+        while let Some(entry) = entries.try_next().await? {
+            if entry.metadata().mode() == EntryMode::FILE {
+                found.push(StoredObject {
+                    key: entry.path().to_owned(),
+                    bytes: size(entry.metadata().content_length()),
+                    run: None,
+                });
+            }
+            if found.len() >= MOST {
+                break;
+            }
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
+
+    /// Deletes one object. One that is gone already is as good.
+    ///
+    /// # Errors
+    /// The store's refusal or silence, in words.
+    pub(super) async fn delete(&self, key: &str) -> Result<(), String> {
+        self.asking.delete(key).await.map_err(|error| words(&error))
+    }
+}
+
+/// As JSON has it.
+pub(super) fn size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

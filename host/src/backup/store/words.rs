@@ -1,0 +1,77 @@
+//! What a store's error means, and how a person reads it.
+
+use opendal::{Error, ErrorKind};
+
+/// Whether another attempt would end the same way: the store answered, and the answer is no.
+pub(crate) fn is_permanent(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::ConfigInvalid
+        | ErrorKind::Unsupported => true,
+        _ => !(error.is_temporary() || error.is_persistent()),
+    }
+}
+
+/// The store's code and message where it had any, else the causes. Requests, headers and numbers of requests are left
+/// out: they differ each time and help nobody.
+pub(crate) fn words(error: &Error) -> String {
+    let message = error.message();
+    let said = match (field(message, "code"), field(message, "message")) {
+        (Some(code), Some(text)) => format!("{code}: {text}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => chain(error),
+    };
+    match error.kind() {
+        ErrorKind::PermissionDenied => format!("the store refuses these credentials ({said})"),
+        ErrorKind::NotFound => format!("the store does not have it ({said})"),
+        _ => format!("the store failed ({said})"),
+    }
+}
+
+/// A field of the store's answer, as opendal prints it: `code: "NoSuchBucket"`.
+fn field<'a>(message: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = message.split_once(&format!("{name}: \""))?;
+    let (value, _) = rest.split_once('"')?;
+    Some(value.trim_end_matches('.')).filter(|value| !value.is_empty())
+}
+
+fn chain(error: &Error) -> String {
+    let mut parts = vec![error.message().trim().to_owned()];
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        let words = error.to_string();
+        if !parts.iter().any(|part| part.contains(&words)) {
+            parts.push(words);
+        }
+        source = error.source();
+    }
+    parts.retain(|part| !part.is_empty());
+    if parts.is_empty() {
+        return error.kind().to_string();
+    }
+    parts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_store_says_is_what_a_person_reads() {
+        let message = r#"S3Error { code: "NoSuchBucket", message: "The specified bucket does not exist.", resource: "/b", request_id: "18" }"#;
+        let error = Error::new(ErrorKind::NotFound, message);
+        assert_eq!(
+            words(&error),
+            "the store does not have it (NoSuchBucket: The specified bucket does not exist)"
+        );
+        assert!(is_permanent(&error));
+    }
+
+    #[test]
+    fn silence_is_not_permanent() {
+        let silent = Error::new(ErrorKind::Unexpected, "send http request").set_temporary();
+        assert!(!is_permanent(&silent));
+        assert_eq!(words(&silent), "the store failed (send http request)");
+    }
+}

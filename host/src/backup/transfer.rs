@@ -1,0 +1,164 @@
+//! One transfer: a snapshot streamed from a member into the store and read back, or only read back.
+//!
+//! Memory is bounded by a few pieces, whatever the size.
+//!
+//! # Guarantees
+//! An object appears in the store only after etcd's own hash fitted what was streamed: before that the write is taken back.
+//! Success means that what is stored was read back and is the same.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use contract::{Millis, Stored};
+use futures::TryStreamExt as _;
+use opendal::Writer;
+
+use super::fingerprint::{Fingerprint, Passed};
+use super::store::{self, RUN, Store, is_permanent, words};
+use crate::error::Chain;
+use crate::etcd::Connection;
+
+/// Bytes that are sent or read at a time; two of them are held at most.
+const PIECE: usize = 8 << 20;
+/// How long a member may be silent while it streams.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Why a transfer ended without a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) why: String,
+    pub(super) permanent: bool,
+}
+
+impl Failure {
+    pub(super) fn passing(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            permanent: false,
+        }
+    }
+
+    fn of_store(what: &str, error: &opendal::Error) -> Self {
+        Self {
+            why: format!("{what}: {}", words(error)),
+            permanent: is_permanent(error),
+        }
+    }
+}
+
+/// Streams a snapshot into the store and reads it back.
+pub(super) async fn take(
+    member: &Connection,
+    store: &Store,
+    key: &str,
+    run: &str,
+    progress: &AtomicI64,
+) -> Result<Stored, Failure> {
+    let began = Instant::now();
+    let streamed = stream(member, store, key, run, progress).await?;
+    let read = read_back(store, key).await?;
+    if read != streamed {
+        return Err(Failure::passing(format!(
+            "{key} was read back as {} bytes with the sha-256 {}, but {} bytes with {} were sent: somebody else writes \
+             under this name, or the store is at fault",
+            read.bytes, read.sha256, streamed.bytes, streamed.sha256
+        )));
+    }
+    Ok(stored(read, began))
+}
+
+/// Reads back what is stored.
+pub(super) async fn verify(store: &Store, key: &str) -> Result<Stored, Failure> {
+    let began = Instant::now();
+    Ok(stored(read_back(store, key).await?, began))
+}
+
+fn stored(passed: Passed, began: Instant) -> Stored {
+    Stored {
+        bytes: store::size(passed.bytes),
+        sha256: passed.sha256,
+        took: Millis(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX)),
+    }
+}
+
+async fn stream(
+    member: &Connection,
+    store: &Store,
+    key: &str,
+    run: &str,
+    progress: &AtomicI64,
+) -> Result<Passed, Failure> {
+    let opening = store
+        .moving
+        .writer_with(key)
+        .chunk(PIECE)
+        .user_metadata([(RUN.to_owned(), run.to_owned())]);
+    let mut writer = opening
+        .await
+        .map_err(|error| Failure::of_store("the store cannot be written to", &error))?;
+    match copy(member, &mut writer, progress).await {
+        Ok(passed) => match writer.close().await {
+            Ok(_metadata) => Ok(passed),
+            Err(error) => Err(Failure::of_store("the backup could not be stored", &error)),
+        },
+        Err(failure) => {
+            // What was sent so far is of no use; a store that cannot be told forgets it by its own rules.
+            let _ = writer.abort().await;
+            Err(failure)
+        }
+    }
+}
+
+async fn copy(
+    member: &Connection,
+    writer: &mut Writer,
+    progress: &AtomicI64,
+) -> Result<Passed, Failure> {
+    let mut snapshot = member.snapshot().await.map_err(|error| {
+        Failure::passing(format!("the member streams nothing: {}", Chain(&error)))
+    })?;
+    let mut fingerprint = Fingerprint::default();
+    loop {
+        let next = match tokio::time::timeout(SILENCE, snapshot.message()).await {
+            Ok(Ok(next)) => next,
+            Ok(Err(error)) => {
+                let why = format!("the member ended the stream: {}", Chain(&error));
+                return Err(Failure::passing(why));
+            }
+            Err(_elapsed) => {
+                let why = format!("the member was silent for {SILENCE:?}");
+                return Err(Failure::passing(why));
+            }
+        };
+        let Some(message) = next else { break };
+        let blob = message.blob();
+        fingerprint.take(blob);
+        writer
+            .write(blob.to_vec())
+            .await
+            .map_err(|error| Failure::of_store("the backup could not be stored", &error))?;
+        progress.fetch_add(store::size(blob.len() as u64), Ordering::Relaxed);
+    }
+    fingerprint
+        .end()
+        .map_err(|why| Failure::passing(format!("what the member streamed is no backup: {why}")))
+}
+
+async fn read_back(store: &Store, key: &str) -> Result<Passed, Failure> {
+    let failed =
+        |error: opendal::Error| Failure::of_store("what was stored cannot be read back", &error);
+    let reader = store.moving.reader_with(key).chunk(PIECE).await;
+    let mut pieces = reader
+        .map_err(failed)?
+        .into_stream(..)
+        .await
+        .map_err(failed)?;
+    let mut fingerprint = Fingerprint::default();
+    while let Some(piece) = pieces.try_next().await.map_err(failed)? {
+        piece.for_each(|bytes| fingerprint.take(&bytes));
+    }
+    fingerprint.end().map_err(|why| Failure {
+        why: format!("what is stored as {key} is no backup: {why}"),
+        permanent: false,
+    })
+}

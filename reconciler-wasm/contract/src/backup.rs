@@ -1,0 +1,265 @@
+//! `EtcdBackup` of `etcd.database.coreos.com/v1beta2`: what people write, and what they read.
+//!
+//! Spellings such as `Reason`, `clientTLSSecret` and `timeoutInSecond` are those of the archived coreos etcd-operator,
+//! whose manifests apply unchanged. Validation is the reconciler's.
+
+mod effect;
+mod place;
+mod view;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Condition;
+pub use effect::{BackupEffect, Take};
+pub use place::{BackupKey, Place, StoreKind};
+pub use view::{BackupView, SourceEndpoint, Stored, StoredObject, Transfer, TransferState};
+
+/// The finalizer that the archived operator left on periodic backups.
+pub const OLD_FINALIZER: &str = "backup-operator-periodic";
+
+/// The wish for a backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdBackupSpec {
+    /// URLs of members or of a Service in front of them, such as http://example-client:2379. The one with the highest
+    /// revision is used; one that answers is enough. Or name a cluster in `clusterRef`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_endpoints: Option<Vec<String>>,
+    /// The cluster of this namespace that is backed up, instead of `etcdEndpoints`: any healthy member serves, followers
+    /// before the leader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_ref: Option<ClusterRef>,
+    /// Which of the blocks below says where the backup goes: S3, ABS, GCS or OSS.
+    #[serde(default)]
+    pub storage_type: String,
+    /// A Secret with the keys etcd-client.crt, etcd-client.key and etcd-client-ca.crt, for endpoints that speak TLS.
+    #[serde(
+        default,
+        rename = "clientTLSSecret",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub client_tls_secret: Option<String>,
+    /// How long it may take, how often it is taken, how many are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup_policy: Option<BackupPolicy>,
+    /// Amazon S3, or a server that speaks its protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s3: Option<S3Store>,
+    /// Azure Blob Storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abs: Option<AbsStore>,
+    /// Google Cloud Storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gcs: Option<GcsStore>,
+    /// Alibaba Cloud OSS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oss: Option<OssStore>,
+}
+
+/// The name of an EtcdCluster in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRef {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// How long a backup may take, how often it is taken, how many are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BackupPolicy {
+    /// Seconds that one backup may take. Default: a minute to begin and an hour to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_in_second: Option<i64>,
+    /// Seconds from one backup to the next; 0 or nothing takes it once. Later ones get the revision and the time appended
+    /// to their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup_interval_in_second: Option<i64>,
+    /// How many backups of this object are kept; 0 or nothing keeps all. The newest is never deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_backups: Option<i64>,
+}
+
+/// Amazon S3, or a server that speaks its protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct S3Store {
+    /// BUCKET/KEY.
+    #[serde(default)]
+    pub path: String,
+    /// A Secret with the keys `credentials` and `config`: AWS's files, of which the profile `default` is used.
+    #[serde(default)]
+    pub aws_secret: String,
+    /// The server, when it is not Amazon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// True puts the bucket into the URL's path instead of its host name, as most servers other than Amazon's want it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force_path_style: Option<bool>,
+}
+
+/// Azure Blob Storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AbsStore {
+    /// CONTAINER/KEY.
+    #[serde(default)]
+    pub path: String,
+    /// A Secret with the keys `storage-account` and `storage-key`.
+    #[serde(default)]
+    pub abs_secret: String,
+}
+
+/// Google Cloud Storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GcsStore {
+    /// BUCKET/KEY.
+    #[serde(default)]
+    pub path: String,
+    /// A Secret with the key `access-token` or `credentials.json`.
+    #[serde(default)]
+    pub gcp_secret: String,
+}
+
+/// Alibaba Cloud OSS.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OssStore {
+    /// BUCKET/KEY.
+    #[serde(default)]
+    pub path: String,
+    /// A Secret with the keys `accessKeyID` and `accessKeySecret`.
+    #[serde(default)]
+    pub oss_secret: String,
+    /// The region's server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
+
+impl EtcdBackupSpec {
+    /// Seconds from one backup to the next; none where it is taken once.
+    #[must_use]
+    pub fn interval(&self) -> Option<i64> {
+        let policy = self.backup_policy.as_ref()?;
+        policy
+            .backup_interval_in_second
+            .filter(|seconds| *seconds > 0)
+    }
+}
+
+/// What became of the wish.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdBackupStatus {
+    /// The last backup is stored and was read back whole.
+    #[serde(default)]
+    pub succeeded: bool,
+    /// Why the last one failed.
+    #[serde(default, rename = "Reason", skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Version of the etcd that the last backup is of.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub etcd_version: String,
+    /// Revision that the last backup holds at least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub etcd_revision: i64,
+    /// When the last one succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_success_date: Option<String>,
+    /// Where the last backup is: BUCKET/KEY.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<i64>,
+    /// The sha-256 of all its bytes, as they were read back from the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// How long it took to stream and to read back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_milliseconds: Option<i64>,
+    /// The run under way. Written before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<BackupRun>,
+    /// Since when the run that is due cannot begin or end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<String>,
+    /// When the next backup is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_backup: Option<String>,
+    /// Backups in the store that this object made, as they were last listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_backups: Option<i64>,
+    /// Backups that were due and not taken since the last success, because nobody was there to take them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: i64,
+    /// What holds, and since when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// `metadata.generation` this status answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// sha-256 of the reconciler module that decided this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+}
+
+impl EtcdBackupStatus {
+    /// Whether a backup that is taken once has been, or has failed: it is never run again.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.succeeded || !self.reason.is_empty()
+    }
+}
+
+/// One run of a backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BackupRun {
+    /// Tells it from all others; it is stored with the backup.
+    #[serde(default)]
+    pub id: String,
+    /// The object's name in the bucket.
+    #[serde(default)]
+    pub key: String,
+    /// Who is asked for the data.
+    #[serde(default)]
+    pub endpoint: String,
+    /// The version and revision that this one told of itself right before.
+    #[serde(default)]
+    pub etcd_version: String,
+    /// See `etcdVersion`.
+    #[serde(default)]
+    pub etcd_revision: i64,
+    /// When it began.
+    #[serde(default)]
+    pub started_at: String,
+    /// When the two below were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_at: Option<String>,
+    /// Bytes streamed when this was last written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: i64,
+    /// Bytes a second when this was last written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes_per_second: i64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if passes a reference"
+)]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,105 @@
+//! Every judgement on an `EtcdBackup`: when a backup is taken, from whom, under which name, and when it counts.
+//!
+//! Moves no byte. A run is written into the status before it begins, so that whoever comes after a crash finds what was
+//! meant and looks whether it is there.
+//!
+//! # Flow
+//! 1. `plan` turns the spec into a [`plan::Plan`], or says what is invalid.
+//! 2. A run under way is attended; else one that is due begins.
+//! 3. Backups beyond the number that is kept are deleted, while no run is under way.
+//!
+//! # Guarantees
+//! A backup that is taken once and has succeeded or failed is never run again. Nothing counts as a backup that was not
+//! read back whole.
+
+mod course;
+mod plan;
+mod retention;
+mod run;
+mod schedule;
+mod source;
+
+use contract::{
+    BackupEffect, Decision, Effect, EtcdBackupStatus, Finding, FindingKind, OLD_FINALIZER, Reason,
+    Resource, Snapshot,
+};
+
+use crate::{pre, stored};
+use course::Course;
+
+/// Decides on a backup.
+pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
+    let resource = &snapshot.resource;
+    let memory = match remembered(resource) {
+        Ok(memory) => memory,
+        Err(finding) => return Course::untold(snapshot, finding),
+    };
+    let mut course = Course::new(snapshot, &memory);
+    if resource.deleted.is_some() {
+        delete(&mut course);
+        return course.end();
+    }
+    let plan = match plan::plan(resource) {
+        Ok(plan) => plan,
+        Err(invalid) => {
+            run::refuse(&mut course, invalid);
+            return course.end();
+        }
+    };
+    if plan.interval.is_none() && memory.is_over() {
+        course.find(
+            FindingKind::Note,
+            Reason::AsSpecified,
+            "It was taken once and is not run again. Create another EtcdBackup for another one.",
+        );
+        return course.end();
+    }
+    course.past_failures();
+    let Some(view) = snapshot.backup.as_deref() else {
+        course.find(
+            FindingKind::Blocked,
+            Reason::BackupWaiting,
+            "This host shows nothing of stores and endpoints; it is older than this module.",
+        );
+        return course.end();
+    };
+    match &memory.run {
+        Some(under_way) => run::attend(&mut course, &plan, view, under_way),
+        None if schedule::is_due(&mut course, &plan) => run::begin(&mut course, &plan, view),
+        None => retention::keep(&mut course, &plan, view),
+    }
+    course.end()
+}
+
+/// Reads what an earlier pass remembered.
+fn remembered(resource: &Resource) -> Result<EtcdBackupStatus, Finding> {
+    if resource.status.is_null() {
+        return Ok(EtcdBackupStatus::default());
+    }
+    stored::read(&resource.status).map_err(|error| Finding {
+        kind: FindingKind::Blocked,
+        reason: Reason::UnreadableStatus,
+        message: format!(
+            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a backup that was taken \
+             from one that is to be. Correct that field.",
+            error.path(),
+            error.inner()
+        ),
+        member: None,
+    })
+}
+
+/// What is stored stays stored. Only the finalizer goes that the archived operator left.
+fn delete(course: &mut Course<'_>) {
+    let resource = &course.snapshot.resource;
+    if resource.finalizers.iter().any(|name| name == OLD_FINALIZER) {
+        let finalizer = OLD_FINALIZER.to_owned();
+        let effect = Effect::Backup(BackupEffect::Release { finalizer });
+        course.actions.push(pre::action(resource, effect));
+    }
+    course.find(
+        FindingKind::Note,
+        Reason::Deleting,
+        "The resource is being deleted; what it stored stays in the store.",
+    );
+}

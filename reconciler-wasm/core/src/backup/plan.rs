@@ -1,0 +1,136 @@
+//! Turns the stored spec of a backup into a plan, or says what is invalid about it.
+//!
+//! The raw spec stops here. Looks at no other object.
+
+use contract::{EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource, StoreKind};
+
+use crate::stored;
+
+/// How long a backup that is due may wait for its endpoints, Secrets and store, where the spec says nothing.
+const TO_BEGIN: Millis = Millis::seconds(60);
+/// How long it may take, where the spec says nothing: only a bound, for what hangs is noticed earlier.
+const TO_END: Millis = Millis::seconds(3600);
+
+/// A backup that can be taken.
+pub(super) struct Plan {
+    pub(super) place: Place,
+    /// The Secret with the client's certificate.
+    pub(super) tls: Option<String>,
+    /// The cluster that the spec names; none where it has URLs.
+    pub(super) cluster: Option<String>,
+    /// From one backup to the next; none where it is taken once.
+    pub(super) interval: Option<Millis>,
+    /// How many are kept; none keeps all.
+    pub(super) keep: Option<usize>,
+    /// How long a backup that is due may wait.
+    pub(super) patience: Millis,
+    /// How long it may take.
+    pub(super) within: Millis,
+}
+
+/// Plans what is stored.
+///
+/// # Errors
+/// The first thing that makes the spec impossible to follow, in words.
+pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
+    let spec: EtcdBackupSpec = stored::read(&resource.spec).map_err(|error| {
+        invalid(format!(
+            "spec.{} cannot be read: {}.",
+            error.path(),
+            error.inner()
+        ))
+    })?;
+    let named = spec.cluster_ref.as_ref().map(|named| named.name.clone());
+    let cluster = named.filter(|name| !name.is_empty());
+    let urls = spec.etcd_endpoints.as_deref().unwrap_or_default();
+    match (&cluster, urls) {
+        (None, []) => {
+            return Err(invalid(
+                "neither spec.etcdEndpoints nor spec.clusterRef.name says what is backed up. Give one of them."
+                    .to_owned(),
+            ));
+        }
+        (Some(_), [_, ..]) => {
+            return Err(invalid(
+                "spec.etcdEndpoints and spec.clusterRef both say what is backed up. Take one of them out."
+                    .to_owned(),
+            ));
+        }
+        (Some(_), []) | (None, [_, ..]) => {}
+    }
+    let wrong = urls.iter().find(|url| {
+        let rest = url
+            .strip_prefix("http://")
+            .or_else(|| url.strip_prefix("https://"));
+        rest.is_none_or(str::is_empty)
+    });
+    if let Some(url) = wrong {
+        return Err(invalid(format!(
+            "spec.etcdEndpoints: \"{url}\" is not a URL. Write it like http://example-client:2379."
+        )));
+    }
+    let tls = spec
+        .client_tls_secret
+        .clone()
+        .filter(|name| !name.is_empty());
+    let place = place(&spec)?;
+    let policy = spec.backup_policy.clone().unwrap_or_default();
+    for (field, value) in [
+        ("backupIntervalInSecond", policy.backup_interval_in_second),
+        ("maxBackups", policy.max_backups),
+    ] {
+        if let Some(value) = value.filter(|value| *value < 0) {
+            return Err(invalid(format!(
+                "spec.backupPolicy.{field} {value} is negative. Leave it out or set it to 0 or more."
+            )));
+        }
+    }
+    let timeout = policy.timeout_in_second.filter(|seconds| *seconds > 0);
+    let timeout = timeout.map(|seconds| Millis::seconds(seconds.min(7 * 24 * 3600)));
+    Ok(Plan {
+        place,
+        tls,
+        cluster,
+        interval: spec
+            .interval()
+            .map(|seconds| Millis::seconds(seconds.min(3660 * 24 * 3600))),
+        keep: policy
+            .max_backups
+            .and_then(|max| usize::try_from(max).ok())
+            .filter(|max| *max > 0),
+        patience: timeout.unwrap_or(TO_BEGIN),
+        within: timeout.unwrap_or(TO_END),
+    })
+}
+
+fn place(spec: &EtcdBackupSpec) -> Result<Place, Finding> {
+    let Some(store) = StoreKind::of(spec) else {
+        let known: Vec<&str> = StoreKind::ALL.into_iter().map(StoreKind::name).collect();
+        return Err(invalid(format!(
+            "spec.storageType \"{}\" is not one of {}.",
+            spec.storage_type,
+            known.join(", ")
+        )));
+    };
+    let field = store.field();
+    let Some(place) = Place::of(spec) else {
+        return Err(invalid(format!(
+            "spec.storageType is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
+        )));
+    };
+    if place.secret.is_empty() {
+        return Err(invalid(format!(
+            "spec.{field} names no Secret with the credentials of the store."
+        )));
+    }
+    Ok(place)
+}
+
+fn invalid(message: String) -> Finding {
+    Finding {
+        kind: FindingKind::Invalid,
+        reason: Reason::InvalidSpec,
+        message,
+        member: None,
+    }
+}

@@ -1,0 +1,74 @@
+//! Whom a backup is taken from: of those that answer, who has most of the data.
+//!
+//! A learner may lag, and members that disagree on their data are no source.
+
+use std::collections::BTreeSet;
+
+use contract::{BackupView, EndpointStatus, Observed, SourceEndpoint};
+
+/// Who is asked, with what it says of itself.
+pub(super) struct Source<'a> {
+    pub(super) url: &'a str,
+    pub(super) status: &'a EndpointStatus,
+    pub(super) revision: i64,
+}
+
+/// Chooses the endpoint. Of a cluster's own members a follower comes before the leader, which has most to do; of URLs
+/// the one with the highest revision, as it always was.
+///
+/// # Errors
+/// Why none of them will do, in words.
+pub(super) fn choose<'a>(
+    view: &'a BackupView,
+    prefers_followers: bool,
+) -> Result<Source<'a>, String> {
+    let answering: Vec<Source<'a>> = view.endpoints.iter().filter_map(source).collect();
+    let clusters: BTreeSet<_> = answering
+        .iter()
+        .map(|source| source.status.cluster_id)
+        .collect();
+    if clusters.len() > 1 {
+        let ids: Vec<String> = clusters.iter().map(ToString::to_string).collect();
+        return Err(format!(
+            "the endpoints belong to different clusters ({}); name those of one",
+            ids.join(", ")
+        ));
+    }
+    let order = |source: &Source<'_>| {
+        let follows = source.status.leader != Some(source.status.member_id);
+        (prefers_followers && follows, source.revision, follows)
+    };
+    // Of equals the first.
+    let best = answering.into_iter().rev().max_by_key(order);
+    best.ok_or_else(|| complaints(view))
+}
+
+fn source(endpoint: &SourceEndpoint) -> Option<Source<'_>> {
+    let status = endpoint.status.seen()?;
+    let is_corrupt = status.errors.iter().any(|error| error.contains("CORRUPT"));
+    let revision = status.revision?;
+    (!status.learner && !is_corrupt).then_some(Source {
+        url: &endpoint.url,
+        status,
+        revision,
+    })
+}
+
+fn complaints(view: &BackupView) -> String {
+    if view.endpoints.is_empty() {
+        return "the cluster has no member that could be asked".to_owned();
+    }
+    let words = view.endpoints.iter().map(|endpoint| {
+        let why = match &endpoint.status {
+            Observed::Seen(status) if status.learner => "is a learner",
+            Observed::Seen(_) => "says that members disagree on their data",
+            Observed::Absent => "is not there",
+            Observed::Unknown(why) => why,
+        };
+        format!("{}: {why}", endpoint.url)
+    });
+    format!(
+        "no endpoint serves a backup: {}",
+        words.collect::<Vec<_>>().join("; ")
+    )
+}

@@ -1,0 +1,425 @@
+//! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use contract::{EtcdBackupStatus, GROUP, ResourceKind, VERSION};
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tests::scenario::{Authority, ClientFiles, Cluster, Scenario, names_of, old_secret, spec};
+use tests::testbed::wait;
+
+use crate::minio::{self, BUCKET, MinIo};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+const KEY: &str = "dir/etcd.backup";
+
+/// The backups of a scenario's namespace.
+fn api(scenario: &Scenario) -> Api<DynamicObject> {
+    let kind = ResourceKind::EtcdBackup;
+    let resource = ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: kind.name().to_owned(),
+        plural: kind.plural().to_owned(),
+    };
+    Api::namespaced_with(scenario.testbed().client(), scenario.namespace(), &resource)
+}
+
+async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
+    let arguments = ["apply", "--filename", "-"];
+    scenario
+        .kubectl_with_input(&arguments, &object.to_string())
+        .await
+        .map(drop)
+}
+
+/// A manifest as people wrote it for the archived operator.
+fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdBackup",
+        "metadata": {"name": name},
+        "spec": {"etcdEndpoints": [endpoint], "storageType": "S3", "s3": s3},
+    })
+}
+
+pub(crate) async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+    let object = api(scenario).get(name).await?;
+    let status = object.data.get("status").cloned().unwrap_or(Value::Null);
+    if status.is_null() {
+        return Ok(EtcdBackupStatus::default());
+    }
+    Ok(serde_json::from_value(status)?)
+}
+
+/// Waits until it has succeeded or failed.
+async fn ended(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+    wait::until(format!("the end of backup {name}"), PATIENCE, async || {
+        let status = status(scenario, name).await?;
+        ensure!(status.is_over(), "it stands at {status:?}");
+        Ok(status)
+    })
+    .await
+}
+
+async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+    let status = ended(scenario, name).await?;
+    ensure!(status.succeeded, "it failed: {}", status.reason);
+    Ok(status)
+}
+
+/// What is stored is what the status says, and etcd's own tool takes it.
+async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result<()> {
+    ensure!(
+        status.path.as_deref() == Some(&format!("{BUCKET}/{key}")),
+        "the path is {:?}",
+        status.path
+    );
+    let file = store.fetch(key).await?;
+    let bytes = std::fs::read(&file)?;
+    ensure!(
+        status.size_bytes == i64::try_from(bytes.len()).ok(),
+        "{} bytes are stored",
+        bytes.len()
+    );
+    let sha256 = format!("{:x}", Sha256::digest(&bytes));
+    ensure!(
+        status.sha256.as_ref() == Some(&sha256),
+        "the sha-256 is {sha256}"
+    );
+    let (revision, keys) = minio::snapshot_status(&file).await?;
+    ensure!(
+        revision >= status.etcd_revision && status.etcd_revision > 1,
+        "the snapshot has revision {revision}, the status {}",
+        status.etcd_revision
+    );
+    ensure!(keys > 0, "the snapshot has no key");
+    Ok(())
+}
+
+fn client_url(scheme: &str, cluster: &Cluster) -> String {
+    let (name, namespace) = (cluster.name(), cluster.namespace());
+    format!("{scheme}://{name}-client.{namespace}.svc:2379")
+}
+
+/// The manifest of old, its Secret of old: one object under exactly that key, and never a second run.
+pub(crate) async fn once(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(3))
+        .await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let block = store.block(KEY, "aws");
+    let url = client_url("http", &cluster);
+    apply(scenario, &manifest("once", &url, block)).await?;
+    let first = succeeded(scenario, "once").await?;
+    is_whole(&store, &first, KEY).await?;
+    ensure!(first.etcd_version == "3.6.16", "of {}", first.etcd_version);
+    let keys = store.keys().await?;
+    ensure!(keys == [KEY], "stored are {keys:?}");
+    let shown = scenario.kubectl(&["get", "etcdbackup", "once"]).await?;
+    ensure!(shown.contains("true"), "kubectl shows {shown}");
+
+    let written = store.bucket()?.stat(KEY).await?;
+    cluster.etcd().await?.put("later", "yes").await?;
+    scenario.stop_operator().await?;
+    scenario.start_operator().await?;
+    scenario
+        .create_healthy("another", spec::on_volumes(1))
+        .await?;
+    let same = store.bucket()?.stat(KEY).await?;
+    ensure!(
+        same.last_modified() == written.last_modified(),
+        "it was written again"
+    );
+    ensure!(
+        status(scenario, "once").await? == first,
+        "the status changed"
+    );
+
+    scenario.kubectl(&["delete", "etcdbackup", "once"]).await?;
+    ensure!(
+        store.keys().await? == [KEY],
+        "deleting the object deleted the backup"
+    );
+    no_credentials_recorded(scenario).await
+}
+
+/// Recordings are read by many; the keys of the store are not theirs.
+async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
+    scenario.stop_operator().await?;
+    let recordings = scenario.folder().join("recordings");
+    let mut looked_at = 0;
+    for entry in std::fs::read_dir(&recordings)? {
+        let path = entry?.path();
+        if !path.is_file() {
+            continue;
+        }
+        let raw = std::fs::read(&path)?;
+        let text = zstd::decode_all(raw.as_slice()).unwrap_or(raw);
+        let text = String::from_utf8_lossy(&text);
+        looked_at += text.matches("EtcdBackup").count();
+        ensure!(
+            !text.contains("minio-password"),
+            "{} holds the password",
+            path.display()
+        );
+    }
+    ensure!(looked_at > 0, "no decision on a backup is recorded");
+    scenario.start_operator().await
+}
+
+/// Members that speak TLS, with certificates and Secrets as the archived operator had them.
+pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let authority = Authority::make()?;
+    let names = names_of("sealed", scenario.namespace());
+    let client = authority.issue(&[])?;
+    for secret in [
+        old_secret(
+            "etcd-peer-tls",
+            "peer",
+            &authority.issue(&names)?,
+            &authority,
+        ),
+        old_secret(
+            "etcd-server-tls",
+            "server",
+            &authority.issue(&names)?,
+            &authority,
+        ),
+        old_secret("etcd-client-tls", "etcd-client", &client, &authority),
+    ] {
+        apply(scenario, &secret).await?;
+    }
+    let mut spec = spec::on_volumes(3);
+    spec["TLS"] = json!({"static": {
+        "member": {"peerSecret": "etcd-peer-tls", "serverSecret": "etcd-server-tls"},
+        "operatorSecret": "etcd-client-tls",
+    }});
+    let cluster = scenario.create("sealed", spec).await?;
+    let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
+    cluster.becomes_healthy(3).await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let url = client_url("https", &cluster);
+    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
+    wanted["spec"]["clientTLSSecret"] = json!("etcd-client-tls");
+    apply(scenario, &wanted).await?;
+    let status = succeeded(scenario, "sealed").await?;
+    is_whole(&store, &status, KEY).await
+}
+
+/// The operator is killed while the store hangs: the next one ends the work, and there is one backup.
+pub(crate) async fn restarted(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(1))
+        .await?;
+    let etcd = cluster.etcd().await?;
+    let value = "x".repeat(100_000);
+    for number in 0..100 {
+        etcd.put(&format!("key/{number}"), &value).await?;
+    }
+    let mut wanted = manifest(
+        "twice",
+        &client_url("http", &cluster),
+        store.block(KEY, "aws"),
+    );
+    wanted["spec"]["backupPolicy"] = json!({"timeoutInSecond": 600});
+    store.freeze()?;
+    apply(scenario, &wanted).await?;
+    let begun = wait::until("the first run", PATIENCE, async || {
+        let status = status(scenario, "twice").await?;
+        status.run.context("it has not begun")
+    })
+    .await;
+    scenario.kill_operator().await?;
+    store.thaw()?;
+    let begun = begun?;
+    scenario.start_operator().await?;
+    let status = succeeded(scenario, "twice").await?;
+    is_whole(&store, &status, KEY).await?;
+    ensure!(
+        store.keys().await? == [KEY],
+        "there is more than one object"
+    );
+    eprintln!("the run {} was ended by another operator", begun.id);
+    Ok(())
+}
+
+/// What cannot work is said in words, and nothing is taken for a backup.
+pub(crate) async fn bad_input(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    apply(
+        scenario,
+        &minio::secret("wrong", "minio-user", "not-the-password"),
+    )
+    .await?;
+    let incomplete = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "incomplete"},
+        "stringData": {"config": "[default]\n"},
+    });
+    apply(scenario, &incomplete).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(1))
+        .await?;
+    let url = client_url("http", &cluster);
+    let own = |secret: &str| store.block(KEY, secret);
+    let mut elsewhere = own("aws");
+    elsewhere["path"] = json!("no-such-bucket/etcd.backup");
+    let mut pathless = own("aws");
+    pathless["path"] = json!("bucket");
+    let nobody = "http://127.0.0.1:1";
+    let secure = client_url("https", &cluster);
+    let cases = [
+        (
+            "missing",
+            url.as_str(),
+            own("absent"),
+            "the Secret absent does not exist",
+        ),
+        (
+            "incomplete",
+            &url,
+            own("incomplete"),
+            "has no key credentials",
+        ),
+        (
+            "wrong",
+            &url,
+            own("wrong"),
+            "the store refuses these credentials",
+        ),
+        ("elsewhere", &url, elsewhere, "NoSuchBucket"),
+        ("nobody", nobody, own("aws"), "no endpoint serves a backup"),
+        (
+            "unsealed",
+            &secure,
+            own("aws"),
+            "clientTLSSecret is not set",
+        ),
+        ("pathless", &url, pathless, "is not BUCKET/KEY"),
+    ];
+    for (name, url, block, _) in &cases {
+        let mut wanted = manifest(name, url, block.clone());
+        wanted["spec"]["backupPolicy"] = json!({"timeoutInSecond": 5});
+        apply(scenario, &wanted).await?;
+    }
+    for (name, _, _, words) in &cases {
+        let status = ended(scenario, name).await?;
+        ensure!(!status.succeeded, "{name} succeeded");
+        ensure!(
+            status.reason.contains(words),
+            "{name} says: {}",
+            status.reason
+        );
+        eprintln!("{name}: {}", status.reason);
+    }
+    let keys = store.keys().await?;
+    ensure!(keys.is_empty(), "stored are {keys:?}");
+    let events = scenario.kubectl(&["get", "events"]).await?;
+    ensure!(
+        events.contains("BackupFailed"),
+        "no event tells of a failure"
+    );
+    if api(scenario).get("wrong").await?.uid().is_none() {
+        bail!("the object is gone");
+    }
+    Ok(())
+}
+
+/// Every few seconds of a cluster named by itself: revisions count as numbers, foreign names stay, and a restart tells
+/// what was missed.
+pub(crate) async fn periodic(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(3))
+        .await?;
+    let etcd = cluster.etcd().await?;
+    etcd.put("kept", "yes").await?;
+    // As text it is the last, as a number the first: it must go before those with more digits.
+    let old = format!("{KEY}_v2_2020-01-01-00:00:00");
+    let foreign = format!("{KEY}_vip");
+    let bucket = store.bucket()?;
+    bucket.write(&old, "an old one").await?;
+    bucket.write(&foreign, "somebody else's").await?;
+    let wanted = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdBackup",
+        "metadata": {"name": "often"},
+        "spec": {
+            "clusterRef": {"name": "plain"}, "storageType": "S3", "s3": store.block(KEY, "aws"),
+            "backupPolicy": {"backupIntervalInSecond": 4, "maxBackups": 2},
+        },
+    });
+    apply(scenario, &wanted).await?;
+    let seen = Mutex::new(BTreeSet::new());
+    let count = || seen.lock().map_or(0, |seen| seen.len());
+    wait::until("four backups of which two are kept", PATIENCE, async || {
+        let status = status(scenario, "often").await?;
+        let is_another = status.succeeded
+            && seen
+                .lock()
+                .is_ok_and(|mut seen| seen.insert(status.path.clone()));
+        if is_another {
+            etcd.put("kept", &format!("again {}", count())).await?;
+        }
+        let own = own_keys(&store).await?;
+        ensure!(count() >= 4, "{} were seen", count());
+        ensure!(own.len() == 2 && !own.contains(&old), "stored are {own:?}");
+        Ok(())
+    })
+    .await?;
+    ensure!(
+        store.keys().await?.contains(&foreign),
+        "a foreign object is gone"
+    );
+
+    scenario.kill_operator().await?;
+    let before = status(scenario, "often").await?;
+    let next = before.next_backup.context("no next time is planned")?;
+    let next: k8s_openapi::jiff::Timestamp = next.parse()?;
+    wait::until("three missed backups", PATIENCE, async || {
+        let late = k8s_openapi::jiff::Timestamp::now().as_second() - next.as_second();
+        ensure!(late > 12, "{late} s have passed");
+        Ok(())
+    })
+    .await?;
+    scenario.start_operator().await?;
+    wait::until("the tale of what was missed", PATIENCE, async || {
+        let events = scenario.kubectl(&["get", "events"]).await?;
+        ensure!(events.contains("BackupsMissed"), "no event tells of it");
+        Ok(())
+    })
+    .await?;
+    let taken = wait::until("one more backup", PATIENCE, async || {
+        let status = status(scenario, "often").await?;
+        ensure!(status.succeeded && status.path != before.path, "none yet");
+        Ok(status)
+    })
+    .await?;
+    let key = taken.path.as_deref().and_then(|path| path.split_once('/'));
+    let (_, key) = key.context("no path")?;
+    is_whole(&store, &taken, key).await?;
+
+    // Whoever deletes the object keeps what it stored.
+    scenario.kubectl(&["delete", "etcdbackup", "often"]).await?;
+    ensure!(own_keys(&store).await?.len() >= 2, "the backups are gone");
+    Ok(())
+}
+
+/// Objects with names of this suite's periodic backup.
+async fn own_keys(store: &MinIo) -> Result<Vec<String>> {
+    let mut keys = store.keys().await?;
+    keys.retain(|key| contract::BackupKey::of(key, KEY).is_some());
+    Ok(keys)
+}

@@ -1,0 +1,168 @@
+//! A real S3 server for one scenario: MinIO, with a bucket, on an address that pods reach too.
+//!
+//! What is stored is looked at through a client of its own, not through the operator.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use opendal::Operator;
+use opendal::services::S3;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tests::scenario::Scenario;
+use tests::testbed::tools::{ETCD_VERSION, Tool};
+use tests::testbed::{Progress, wait};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+
+const USER: &str = "minio-user";
+const PASSWORD: &str = "minio-password-of-a-test";
+/// The bucket that there is.
+pub(crate) const BUCKET: &str = "backups";
+/// How long it may take to start on a busy machine.
+const START: Duration = Duration::from_secs(60);
+
+/// A running server. It ends with its value.
+pub(crate) struct MinIo {
+    child: Child,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl MinIo {
+    /// Starts one whose data lies in the scenario's folder.
+    pub(crate) async fn start(scenario: &Scenario) -> Result<Self> {
+        host::backup::prepare();
+        let tool = Tool::find("minio", "0.0.0-20260212201848-7aac2a2c5b7c")?;
+        let program = tool.ensure(&Progress::silent()).await?.join("minio");
+        let folder = scenario.folder().join("minio");
+        // A folder of the drive is a bucket.
+        std::fs::create_dir_all(folder.join(BUCKET))?;
+        let free = TcpListener::bind((scenario.testbed().host_address(), 0)).await?;
+        let address = free.local_addr()?;
+        drop(free);
+        let log = std::fs::File::create(scenario.folder().join("minio.log"))?;
+        let child = Command::new(program)
+            .args(["server", "--quiet", "--address", &address.to_string()])
+            .arg(&folder)
+            .env("MINIO_ROOT_USER", USER)
+            .env("MINIO_ROOT_PASSWORD", PASSWORD)
+            .env("MINIO_BROWSER", "off")
+            .env("HOME", &folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .context("MinIO cannot be started")?;
+        let server = Self {
+            child,
+            address,
+            folder: scenario.folder().to_owned(),
+        };
+        wait::until("MinIO", START, async || {
+            TcpStream::connect(address).await?;
+            server.keys().await.map(drop)
+        })
+        .await?;
+        Ok(server)
+    }
+
+    /// Its URL.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A Secret with AWS's two files, as the archived operator wants it.
+    pub(crate) fn secret(&self, name: &str) -> Value {
+        secret(name, USER, PASSWORD)
+    }
+
+    /// The block of a spec that says where a backup goes.
+    pub(crate) fn block(&self, key: &str, secret: &str) -> Value {
+        json!({
+            "path": format!("{BUCKET}/{key}"), "awsSecret": secret,
+            "endpoint": self.endpoint(), "forcePathStyle": true,
+        })
+    }
+
+    /// A client of the bucket.
+    pub(crate) fn bucket(&self) -> Result<Operator> {
+        let builder = S3::default()
+            .bucket(BUCKET)
+            .region("us-east-1")
+            .endpoint(&self.endpoint())
+            .access_key_id(USER)
+            .secret_access_key(PASSWORD)
+            .disable_config_load();
+        Ok(Operator::new(builder)?)
+    }
+
+    /// The names of all objects, sorted.
+    pub(crate) async fn keys(&self) -> Result<Vec<String>> {
+        let entries = self.bucket()?.list_with("").recursive(true).await?;
+        let mut keys: Vec<String> = entries
+            .iter()
+            .map(|entry| entry.path().to_owned())
+            .filter(|path| !path.ends_with('/'))
+            .collect();
+        keys.sort();
+        Ok(keys)
+    }
+
+    /// Fetches a backup into a file.
+    pub(crate) async fn fetch(&self, key: &str) -> Result<PathBuf> {
+        let bytes = self.bucket()?.read(key).await?;
+        let file = self.folder.join(key.replace('/', "_"));
+        std::fs::write(&file, bytes.to_vec())?;
+        Ok(file)
+    }
+
+    /// Stops it where it is, as a server that does not answer.
+    pub(crate) fn freeze(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        let id = id.and_then(Pid::from_raw).context("MinIO has ended")?;
+        Ok(kill_process(id, signal)?)
+    }
+}
+
+/// A Secret with AWS's two files.
+pub(crate) fn secret(name: &str, user: &str, password: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+        "stringData": {
+            "credentials": format!("[default]\naws_access_key_id = {user}\naws_secret_access_key = {password}\n"),
+            "config": "[default]\nregion = us-east-1\n",
+        },
+    })
+}
+
+/// What etcd's own tool says of a snapshot: revision and number of keys.
+pub(crate) async fn snapshot_status(file: &Path) -> Result<(i64, i64)> {
+    let etcdutl = Tool::find("etcd", ETCD_VERSION)?.folder()?.join("etcdutl");
+    let output = Command::new(etcdutl)
+        .args(["snapshot", "status", "--write-out=json"])
+        .arg(file)
+        .output()
+        .await?;
+    ensure!(
+        output.status.success(),
+        "etcdutl: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let status: Value = serde_json::from_slice(&output.stdout)?;
+    let number = |key: &str| status[key].as_i64().with_context(|| format!("no {key}"));
+    Ok((number("revision")?, number("totalKey")?))
+}
