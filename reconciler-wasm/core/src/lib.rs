@@ -38,7 +38,6 @@ pub fn describe() -> Description {
 }
 
 /// Answers one snapshot with one decision. Total: every input has an answer.
-#[must_use]
 pub fn reconcile(snapshot: &Snapshot) -> Decision {
     match ResourceKind::of(&snapshot.resource.kind) {
         Some(ResourceKind::EtcdCluster) => cluster(snapshot),

@@ -4,13 +4,14 @@ use opendal::{Error, ErrorKind};
 
 /// Whether another attempt would end the same way: the store answered, and the answer is no.
 pub(crate) fn is_permanent(error: &Error) -> bool {
-    match error.kind() {
+    let is_answer = matches!(
+        error.kind(),
         ErrorKind::NotFound
-        | ErrorKind::PermissionDenied
-        | ErrorKind::ConfigInvalid
-        | ErrorKind::Unsupported => true,
-        _ => !(error.is_temporary() || error.is_persistent()),
-    }
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ConfigInvalid
+            | ErrorKind::Unsupported
+    );
+    is_answer || !(error.is_temporary() || error.is_persistent())
 }
 
 /// The store's code and message where it had any, else the causes. Requests, headers and numbers of requests are left
@@ -22,11 +23,14 @@ pub(crate) fn words(error: &Error) -> String {
         (Some(code), None) => code.to_owned(),
         (None, _) => chain(error),
     };
-    match error.kind() {
-        ErrorKind::PermissionDenied => format!("the store refuses these credentials ({said})"),
-        ErrorKind::NotFound => format!("the store does not have it ({said})"),
-        _ => format!("the store failed ({said})"),
-    }
+    let what = if error.kind() == ErrorKind::PermissionDenied {
+        "refuses these credentials"
+    } else if error.kind() == ErrorKind::NotFound {
+        "does not have it"
+    } else {
+        "failed"
+    };
+    format!("the store {what} ({said})")
 }
 
 /// A field of the store's answer, as opendal prints it: `code: "NoSuchBucket"`.
