@@ -123,6 +123,11 @@ fn container(image: &str, served: Served) -> core::Container {
             container_port: HTTP_PORT,
             ..core::ContainerPort::default()
         }]),
+        // Compiling the module for the first time takes seconds, and minutes on a node that has little time to spare.
+        startup_probe: Some(core::Probe {
+            failure_threshold: Some(150),
+            ..probe("/healthz", 2)
+        }),
         liveness_probe: Some(core::Probe {
             failure_threshold: Some(3),
             ..probe("/healthz", 10)

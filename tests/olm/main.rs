@@ -26,7 +26,7 @@ use tests::testbed::{Progress, Testbed, default_name};
 use tokio::runtime::{Handle, Runtime};
 
 /// Scenarios at a time: they mostly wait for OLM.
-const AT_A_TIME: usize = 3;
+const AT_A_TIME: usize = 2;
 
 /// What all scenarios share.
 #[derive(Clone)]

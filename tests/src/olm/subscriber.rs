@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{CATALOG, NAMESPACE};
@@ -14,7 +14,7 @@ use crate::testbed::{Namespace, Testbed, wait};
 const PACKAGE: &str = "binnacle";
 /// What the Subscription asks for the operator's pod. A debug build compiles its module for long, and without a share of its
 /// own it would starve on a busy machine.
-pub const CPU: &str = "700m";
+pub const CPU: &str = "500m";
 /// How long one step of OLM may take, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -105,40 +105,54 @@ impl Subscriber {
         .await
     }
 
-    /// Approves the plan that installs a version, once there is one.
+    /// Approves the plan that installs a version, as the Subscription names it, and waits until it is carried out.
+    ///
+    /// While a bundle is unpacked OLM may put another plan in the first one's place, which has to be approved in turn.
     pub async fn approve(&self, version: &str) -> Result<()> {
         let wanted = name(version);
-        let plan = wait::until(
+        wait::until(
             format!("an InstallPlan of {wanted}"),
             PATIENCE,
             async || {
-                let plans = self.list("installplans").await?;
-                let waiting = plans.iter().find(|plan| {
-                    let names = plan["spec"]["clusterServiceVersionNames"].as_array();
-                    names.is_some_and(|names| names.iter().any(|one| *one == wanted.as_str()))
-                        && plan["spec"]["approved"] == false
-                });
-                match waiting {
-                    Some(plan) => Ok(plan["metadata"]["name"]
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned()),
-                    None => bail!("{}", self.told().await),
+                let named = [
+                    "get",
+                    "subscription",
+                    PACKAGE,
+                    "--output",
+                    "jsonpath={.status.installPlanRef.name}",
+                ];
+                let plan = self.kubectl(&named).await?;
+                ensure!(!plan.is_empty(), "there is none; {}", self.told().await);
+                let text = self
+                    .kubectl(&["get", "installplan", &plan, "--output=json"])
+                    .await?;
+                let found: Value = serde_json::from_str(&text)?;
+                let installs = found["spec"]["clusterServiceVersionNames"].as_array();
+                let is_wanted =
+                    installs.is_some_and(|names| names.iter().any(|one| *one == wanted.as_str()));
+                ensure!(
+                    is_wanted,
+                    "the plan {plan} installs {installs:?}; {}",
+                    self.told().await
+                );
+                let phase = found["status"]["phase"].as_str().unwrap_or_default();
+                if phase == "RequiresApproval" && found["spec"]["approved"] == false {
+                    let yes = r#"{"spec":{"approved":true}}"#;
+                    self.kubectl(&[
+                        "patch",
+                        "installplan",
+                        &plan,
+                        "--type=merge",
+                        "--patch",
+                        yes,
+                    ])
+                    .await?;
                 }
+                ensure!(phase == "Complete", "the plan {plan} is {phase}");
+                Ok(())
             },
         )
-        .await?;
-        let yes = r#"{"spec":{"approved":true}}"#;
-        self.kubectl(&[
-            "patch",
-            "installplan",
-            &plan,
-            "--type=merge",
-            "--patch",
-            yes,
-        ])
         .await
-        .map(drop)
     }
 
     /// Waits until the version is installed, its operator runs and the one before is gone.
