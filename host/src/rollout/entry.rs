@@ -200,9 +200,7 @@ impl Entry {
         match asked {
             Some(Ok(loaded)) => {
                 let standing = stand(loaded);
-                let before = self.standing.replace(standing);
-                // A shadow is no last good module of a role that acts, nor is the same one anew.
-                self.before = before.filter(|one| one.place.role() == wanted.role.name());
+                self.succeed(standing);
                 self.attempt = Attempt::Done;
             }
             Some(Err(error)) => {
@@ -218,6 +216,16 @@ impl Entry {
                 self.standing = resumed.map(stand);
                 self.attempt = Attempt::Done;
             }
+        }
+    }
+
+    /// Remembers the last good one: of the same role, and not the same module over again.
+    fn succeed(&mut self, standing: Standing) {
+        let (role, digest) = (standing.place.role(), standing.place.digest().to_owned());
+        match self.standing.replace(standing) {
+            Some(one) if one.place.role() != role => self.before = None,
+            Some(one) if one.place.digest() == digest => {}
+            before => self.before = before,
         }
     }
 

@@ -285,6 +285,24 @@ fn what_fails_beyond_its_limit_gives_way_to_the_one_before_and_is_not_tried_agai
     assert!(!order.has_fallen);
 }
 
+/// Another limit for the same module must not make that module its own last good one.
+#[test]
+fn the_same_module_over_again_falls_back_to_the_one_before_both() {
+    let mut fleet = Fleet::new();
+    fleet.create("next", 0, spec("Active"));
+    let good = fleet.module("good", false);
+    let digest = good.digest().to_owned();
+    fleet.loaded("next", good);
+    for _ in 0..2 {
+        fleet.edit("next", spec("Active"));
+        let bad = fleet.module("bad", true);
+        fleet.loaded("next", bad);
+    }
+    fail(&fleet);
+    assert!(fleet.entry("next").fall_back(Instant::now()));
+    assert_eq!(fleet.deciding(), [digest.clone(), digest]);
+}
+
 #[test]
 fn an_instance_that_does_not_lead_follows_what_the_leader_saw() {
     let mut fleet = Fleet::new();

@@ -12,7 +12,8 @@ use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 use tokio::process::Command;
 
-use super::{NOTHING, PATIENCE, answering, is_active, marked, records, stock};
+use super::variants::{NOTHING, answering, marked};
+use super::{PATIENCE, is_active, records, stock};
 
 pub(crate) async fn rolled_out(scenario: &mut Scenario) -> Result<()> {
     let stock = stock(scenario)?;
