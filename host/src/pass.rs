@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{
-    Decision, EventType, OutcomeKind, PastOutcome, Resource, ResourceKind, Snapshot,
-};
+use contract::{Decision, EventType, OutcomeKind, PastOutcome, Resource, ResourceKind, Snapshot};
 use envelope::Refusal;
 use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};

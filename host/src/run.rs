@@ -222,7 +222,6 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         );
     }
 
-
     backup::prepare();
     let transfers = Arc::new(Transfers::new(
         Arc::clone(&queue),

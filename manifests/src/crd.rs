@@ -1,8 +1,6 @@
 //! The CustomResourceDefinitions: names, subresources, columns.
 
-use contract::{
-    GROUP, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ResourceKind, VERSION,
-};
+use contract::{GROUP, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ResourceKind, VERSION};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

@@ -87,7 +87,10 @@ const ETCD_BACKUP: Kind = Kind {
     purpose: "A backup of an etcd cluster, taken once or again and again, and read back whole before it counts as one.",
     makes: &[],
     example: include_str!("../../docs/examples/backup.yaml"),
-    widgets: &[("spec.clientTLSSecret", SECRET), ("spec.s3.awsSecret", SECRET)],
+    widgets: &[
+        ("spec.clientTLSSecret", SECRET),
+        ("spec.s3.awsSecret", SECRET),
+    ],
 };
 
 const RECONCILER_MODULE: Kind = Kind {

@@ -40,7 +40,11 @@ pub(crate) async fn several_namespaces(scenario: &mut Scenario) -> Result<()> {
     let elsewhere = third.create("served", spec::on_volumes(1)).await?;
     for ground in [&*scenario, &second] {
         let cluster = ground.create_healthy("served", spec::on_volumes(1)).await?;
-        cluster.etcd().await?.put("here", ground.namespace()).await?;
+        cluster
+            .etcd()
+            .await?
+            .put("here", ground.namespace())
+            .await?;
     }
     is_untouched(&elsewhere).await?;
     operator.stop().await

@@ -159,14 +159,17 @@ impl Model for Exploration {
             Property::always("no promise is broken", |_, state: &State| {
                 state.broken.is_none()
             }),
-            Property::sometimes("the budget is used up and the goal reached", |_, state: &State| {
-                let used = Budget {
-                    stale: 0,
-                    mishaps: 0,
-                    faults: 0,
-                };
-                state.left == used && state.is_at_rest()
-            }),
+            Property::sometimes(
+                "the budget is used up and the goal reached",
+                |_, state: &State| {
+                    let used = Budget {
+                        stale: 0,
+                        mishaps: 0,
+                        faults: 0,
+                    };
+                    state.left == used && state.is_at_rest()
+                },
+            ),
         ]
     }
 }

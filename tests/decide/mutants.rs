@@ -187,8 +187,8 @@ fn repository() -> PathBuf {
 }
 
 fn write(page: &Path, rows: &BTreeMap<usize, (&Mutant, Found)>) -> Result<()> {
-    let text = fs::read_to_string(page)
-        .with_context(|| format!("{} cannot be read", page.display()))?;
+    let text =
+        fs::read_to_string(page).with_context(|| format!("{} cannot be read", page.display()))?;
     let [start, end] = MARKS;
     let (before, rest) = text.split_once(start).context("the page has no mark")?;
     let (_, after) = rest.split_once(end).context("the page has no end mark")?;

@@ -9,7 +9,7 @@ mod mutated;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use contract::{Decision, Millis, Report, SCHEMA, Snapshot};
-use simulator::{Fault, Fact, History, Mishap, OldPods, Plan, Planned, Release, simulate};
+use simulator::{Fact, Fault, History, Mishap, OldPods, Plan, Planned, Release, simulate};
 
 use crate::goal::{is_goal, is_hopeless};
 use crate::history;
@@ -167,7 +167,10 @@ fn walks() -> Vec<(&'static str, Plan)> {
         ("3 to 5", quiet(3, &[(20_000, Fault::Resize(5))])),
         ("5 to 3", quiet(5, &[(20_000, Fault::Resize(3))])),
         ("a disk lost", quiet(3, &[(20_000, Fault::Wipe(1))])),
-        ("a claim deleted", quiet(3, &[(20_000, Fault::DeleteClaim(0))])),
+        (
+            "a claim deleted",
+            quiet(3, &[(20_000, Fault::DeleteClaim(0))]),
+        ),
         ("another pod policy", quiet(3, &[(20_000, Fault::Label(1))])),
         (
             "to 0 and back",

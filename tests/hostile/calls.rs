@@ -50,7 +50,10 @@ fn a_trap_is_a_failure() {
 fn a_loop_without_end_is_stopped() {
     let module = module("(loop (br 0)) (i32.const 0)", "");
     let failure = module.decide(b"{}").expect_err("a failure");
-    let is_stopped = matches!(failure, Failure::OutOfFuel { .. } | Failure::OutOfTime { .. });
+    let is_stopped = matches!(
+        failure,
+        Failure::OutOfFuel { .. } | Failure::OutOfTime { .. }
+    );
     assert!(is_stopped, "{failure}");
 }
 

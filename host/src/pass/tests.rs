@@ -80,8 +80,9 @@ fn passes(
         executor: Executor {
             client: server.client(),
             instance: "test".to_owned(),
-            leadership,
+            leadership: leadership.clone(),
             metrics: metrics.clone(),
+            transfers: crate::testing::transfers(leadership),
             stop: CancellationToken::new(),
         },
         roster,

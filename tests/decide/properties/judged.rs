@@ -79,7 +79,10 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
         let (voters, healthy) = (votes.voters(), votes.healthy());
         let (needed, left) = match &action.effect {
             Effect::RemoveMember { member } => {
-                let is_voter = votes.members.iter().any(|one| one.id == *member && !one.learner);
+                let is_voter = votes
+                    .members
+                    .iter()
+                    .any(|one| one.id == *member && !one.learner);
                 let gone = usize::from(votes.is_healthy(*member));
                 if !is_voter {
                     continue;
@@ -109,7 +112,10 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             }
             Effect::Defragment { member } => {
                 down.push(*member);
-                (majority(voters).min(voters - 1), healthy - down.len().min(healthy))
+                (
+                    majority(voters).min(voters - 1),
+                    healthy - down.len().min(healthy),
+                )
             }
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }
@@ -125,7 +131,9 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
         };
         if left < needed {
             let name = action.effect.name();
-            return Some(format!("{name} leaves {left} healthy voters, {needed} are needed"));
+            return Some(format!(
+                "{name} leaves {left} healthy voters, {needed} are needed"
+            ));
         }
     }
     None
