@@ -43,7 +43,7 @@ use crate::recorder::{Header, Limits, Recorder};
 use crate::rollout::{self, Parts};
 use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
-use crate::upgradeable::{self, Told};
+use crate::upgradeable;
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
 use settings::{in_words, random_identity, recordings_directory, scopes, selection};
@@ -203,24 +203,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let rollout =
         tokio::spawn(rollout::follow(parts, stop.clone()).instrument(info_span!("rollout")));
 
-    let operator_condition = operator_condition.filter(|name| !name.is_empty());
-    let told = Told::expecting(operator_condition.is_some());
-    if let Some(name) = operator_condition {
-        let (client, world, told, namespace) = (
-            client.clone(),
-            Arc::clone(&world),
-            told.clone(),
-            namespace.clone(),
-        );
-        let telling = async move {
-            upgradeable::keep(client, &namespace, &name, &world, &told).await;
-        };
-        let stop = stop.clone();
-        tokio::spawn(
-            async move { stop.run_until_cancelled(telling).await }
-                .instrument(info_span!("upgradeable")),
-        );
-    }
+    let name = operator_condition.filter(|name| !name.is_empty());
+    let told = upgradeable::start(name, &client, &namespace, &world, &stop);
 
     backup::prepare();
     let transfers = Arc::new(Transfers::new(

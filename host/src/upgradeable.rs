@@ -13,7 +13,8 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use tracing::{debug, info, warn};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, debug, info, info_span, warn};
 
 use crate::backoff::Backoff;
 use crate::error::Chain;
@@ -66,8 +67,29 @@ struct Moment {
     message: String,
 }
 
+/// Starts to keep the condition of this name, if there is one, until `stop`.
+pub fn start(
+    name: Option<String>,
+    client: &Client,
+    namespace: &str,
+    world: &Arc<World>,
+    stop: &CancellationToken,
+) -> Told {
+    let told = Told::expecting(name.is_some());
+    if let Some(name) = name {
+        let (client, namespace, world) = (client.clone(), namespace.to_owned(), Arc::clone(world));
+        let (told, stop) = (told.clone(), stop.clone());
+        let telling = async move {
+            let keeping = keep(client, &namespace, &name, &world, &told);
+            stop.run_until_cancelled(keeping).await
+        };
+        tokio::spawn(telling.instrument(info_span!("upgradeable")));
+    }
+    told
+}
+
 /// Keeps the condition of `name` as the clusters are, for ever.
-pub async fn keep(client: Client, namespace: &str, name: &str, world: &World, told: &Told) {
+async fn keep(client: Client, namespace: &str, name: &str, world: &World, told: &Told) {
     let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind());
     world.settle().await;
     let mut changes = world.changes();

@@ -15,7 +15,7 @@ pub(crate) struct Kind {
     pub(crate) title: &'static str,
     /// One sentence on what it is for.
     pub(crate) purpose: &'static str,
-    /// Version and kind of what the operator makes for one of it.
+    /// Version and kind of what belongs to one of it: what the operator makes for it, else what it reads for it.
     pub(crate) makes: &'static [(&'static str, &'static str)],
     /// YAML that works as pasted.
     pub(crate) example: &'static str,
@@ -85,7 +85,7 @@ const ETCD_BACKUP: Kind = Kind {
     definition: crd::etcd_backup,
     title: "etcd backup",
     purpose: "A backup of an etcd cluster, taken once or again and again, and read back whole before it counts as one.",
-    makes: &[],
+    makes: &[("v1", "Secret")],
     example: include_str!("../../docs/examples/backup.yaml"),
     widgets: &[
         ("spec.clientTLSSecret", SECRET),
@@ -98,7 +98,7 @@ const RECONCILER_MODULE: Kind = Kind {
     definition: crd::reconciler_module,
     title: "Reconciler module",
     purpose: "The module that decides for clusters: tried as a Shadow, given some clusters as a Canary, or Active for all of them.",
-    makes: &[],
+    makes: &[("v1", "ConfigMap")],
     example: include_str!("../../docs/examples/shadow.yaml"),
     widgets: &[
         ("spec.clusters", ADVANCED),

@@ -21,6 +21,7 @@ mod reshape;
 mod restarts;
 mod scale;
 mod scope;
+mod serial;
 mod space;
 mod standing;
 mod surroundings;
@@ -65,8 +66,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut has_failed = false;
     for (trials, at_a_time) in [
         (side_by_side(&scenarios), AT_A_TIME),
-        (alone(&scenarios), 1),
-        (afterwards(&scenarios), 1),
+        (serial::alone(&scenarios), 1),
+        (serial::afterwards(&scenarios), 1),
     ] {
         let mut arguments = arguments.clone();
         arguments.test_threads = Some(arguments.test_threads.unwrap_or(at_a_time).min(at_a_time));
@@ -361,41 +362,6 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "tls::a_certificate_of_another_authority_is_named_and_breaks_nothing",
             tls::wrong_authority,
-        ),
-    ]
-}
-
-/// Those that hurt what others stand on.
-fn alone(scenarios: &Scenarios) -> Vec<Trial> {
-    vec![
-        scenarios.trial(
-            "surroundings::a_node_cut_off_and_back_changes_no_member",
-            surroundings::node_cut_off,
-        ),
-        scenarios.trial(
-            "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
-            surroundings::api_server_down,
-        ),
-        scenarios.trial(
-            "modules::without_the_kind_the_built_in_module_decides_until_it_is_installed",
-            modules::not_installed,
-        ),
-        scenarios.trial(
-            "surroundings::an_object_stored_with_wrong_types_harms_nobody_else",
-            surroundings::wrong_types,
-        ),
-    ]
-}
-
-fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
-    vec![
-        scenarios.plain(
-            "recordings::every_decision_replays_equal_with_its_fuel",
-            recordings::replay_in_wasm,
-        ),
-        scenarios.plain(
-            "recordings::every_decision_is_the_same_natively",
-            recordings::decide_natively,
         ),
     ]
 }

@@ -182,7 +182,7 @@ impl Tool {
 
     /// The tool of an argument as `etcd-3.5.35`.
     pub fn parse(text: &str) -> Result<&'static Self> {
-        let found = TABLE.iter().find(|tool| tool.title() == text);
+        let found = table().find(|tool| tool.title() == text);
         found.with_context(|| format!("there is no tool {text}; there are: {}", Self::all()))
     }
 

@@ -1,0 +1,42 @@
+//! The scenarios that run one at a time: those that hurt what others stand on, and the replay of everybody's recordings.
+
+use libtest_mimic::Trial;
+
+use crate::harness::Scenarios;
+use crate::{modules, recordings, surroundings};
+
+/// Those that hurt what others stand on.
+pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "surroundings::a_node_cut_off_and_back_changes_no_member",
+            surroundings::node_cut_off,
+        ),
+        scenarios.trial(
+            "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
+            surroundings::api_server_down,
+        ),
+        scenarios.trial(
+            "modules::without_the_kind_the_built_in_module_decides_until_it_is_installed",
+            modules::not_installed,
+        ),
+        scenarios.trial(
+            "surroundings::an_object_stored_with_wrong_types_harms_nobody_else",
+            surroundings::wrong_types,
+        ),
+    ]
+}
+
+/// What looks at what all the others left.
+pub(crate) fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.plain(
+            "recordings::every_decision_replays_equal_with_its_fuel",
+            recordings::replay_in_wasm,
+        ),
+        scenarios.plain(
+            "recordings::every_decision_is_the_same_natively",
+            recordings::decide_natively,
+        ),
+    ]
+}
