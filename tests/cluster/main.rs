@@ -268,10 +268,6 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             birth::namesakes,
         ),
         scenarios.trial(
-            "scope::a_cluster_with_the_scope_annotation_is_served_by_the_operator_of_all_namespaces_alone",
-            scope::cluster_wide,
-        ),
-        scenarios.trial(
             "scope::several_namespaces_are_served_by_name_and_no_other",
             scope::several_namespaces,
         ),

@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
-use crate::{modules, recordings, surroundings};
+use crate::{modules, recordings, scope, surroundings};
 
 /// Those that hurt what others stand on.
 pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
@@ -19,6 +19,11 @@ pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "modules::without_the_kind_the_built_in_module_decides_until_it_is_installed",
             modules::not_installed,
+        ),
+        // Its operator says of everybody's clusters that it does not serve them.
+        scenarios.trial(
+            "scope::a_cluster_with_the_scope_annotation_is_served_by_the_operator_of_all_namespaces_alone",
+            scope::cluster_wide,
         ),
         scenarios.trial(
             "surroundings::an_object_stored_with_wrong_types_harms_nobody_else",

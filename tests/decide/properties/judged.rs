@@ -87,7 +87,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
                 if !is_voter {
                     continue;
                 }
-                (majority(voters - 1), healthy - gone)
+                (majority(voters.saturating_sub(1)), healthy - gone)
             }
             Effect::Promote { member } => {
                 let gained = usize::from(votes.is_healthy(*member));
@@ -109,14 +109,14 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
                 down.push(voter.id);
                 // One or two voters have no quorum without one of them: a declared interruption.
                 (
-                    majority(voters).min(voters - 1),
+                    majority(voters).min(voters.saturating_sub(1)),
                     healthy.saturating_sub(down.len()),
                 )
             }
             Effect::Defragment { member } => {
                 down.push(*member);
                 (
-                    majority(voters).min(voters - 1),
+                    majority(voters).min(voters.saturating_sub(1)),
                     healthy.saturating_sub(down.len()),
                 )
             }
