@@ -9,7 +9,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test wasm prove generate release promote image bench
+.PHONY: help run stop check test olm wasm prove generate release promote image bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ check: bootstrap ## All checks that need no cluster: format, lints, licences, un
 test: bootstrap-testbed ## `make check`, then the suites on a real Kubernetes
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
+
+olm: bootstrap-testbed ## The suite on a real Operator Lifecycle Manager, which wants the machine for itself
+	@cargo test --no-fail-fast --package tests --test olm
 
 wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm

@@ -12,7 +12,7 @@ use crate::standing::Standing;
 use crate::writer::Writer;
 
 /// What a client tries before it gives up: a busy machine may make the members elect a leader anew.
-const TRIES: u32 = 3;
+pub(crate) const TRIES: u32 = 3;
 /// Writes that must still come through after an upgrade.
 const MORE_WRITES: u64 = 50;
 

@@ -7,6 +7,7 @@ use tests::olm::{Approval, Subscriber};
 use tests::scenario::{Cluster, spec};
 
 use crate::Ground;
+use crate::edges::TRIES;
 use crate::standing::Standing;
 use crate::writer::Writer;
 
@@ -22,7 +23,7 @@ pub(crate) async fn reinstalled(ground: &Ground) -> Result<()> {
     cluster.create(spec::on_volumes(3)).await?;
     cluster.becomes_healthy(3).await?;
     let standing = Standing::of(&cluster).await?;
-    let writer = Writer::start(vec![cluster.client_address().await?]);
+    let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
 
     subscriber.uninstall().await?;
     writer.goes_on(50, Duration::from_secs(60)).await?;

@@ -99,7 +99,8 @@ pub(crate) async fn rendered(ground: &Ground) -> Result<()> {
             // The bundle's own has no name, and a template gives it another reference.
             images.retain(|image| image["name"] != "");
             let properties = one["properties"].as_array_mut().context("no properties")?;
-            properties.sort_by_key(|property| property["type"].to_string());
+            properties
+                .sort_by_key(|one| (one["type"].to_string(), one["value"]["kind"].to_string()));
         }
         ensure!(ours == theirs, "{name}: ours {ours:#}\nopm's {theirs:#}");
     }
