@@ -1,8 +1,13 @@
 //! Which namespaces and which clusters in them an operator serves.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tests::scenario::{Children, Cluster, Scenario, spec};
+use tests::testbed::wait;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Beside the operator of this namespace runs one of all namespaces, as the archived operator was run.
 pub(crate) async fn cluster_wide(scenario: &mut Scenario) -> Result<()> {
@@ -10,7 +15,7 @@ pub(crate) async fn cluster_wide(scenario: &mut Scenario) -> Result<()> {
     scenario
         .kubectl_with_input(&["create", "--filename", "-"], &scoped("wide").to_string())
         .await?;
-    let words = "leaves a cluster with the annotation etcd.database.coreos.com/scope";
+    let words = "leaves what has the annotation etcd.database.coreos.com/scope";
     wide.awaits_event("Warning", "NotServed", words).await?;
     is_untouched(&wide).await?;
 
@@ -23,6 +28,17 @@ pub(crate) async fn cluster_wide(scenario: &mut Scenario) -> Result<()> {
     narrow
         .awaits_event("Warning", "NotServed", "runs with -cluster-wide")
         .await?;
+    // Two that take one backup would take it twice.
+    scenario
+        .kubectl_with_input(&["create", "--filename", "-"], &backup("copy").to_string())
+        .await?;
+    wait::until("a word on the backup", PATIENCE, async || {
+        let words = "--field-selector=reason=NotServed,involvedObject.kind=EtcdBackup";
+        let told = scenario.kubectl(&["get", "events", words]).await?;
+        ensure!(told.contains("runs with -cluster-wide"), "{told}");
+        Ok(())
+    })
+    .await?;
     of_all.stop().await
 }
 
@@ -57,6 +73,19 @@ async fn is_untouched(cluster: &Cluster) -> Result<()> {
     let status = resource.data.get("status");
     ensure!(status.is_none(), "its status is {status:?}");
     Ok(())
+}
+
+fn backup(name: &str) -> Value {
+    json!({
+        "apiVersion": "etcd.database.coreos.com/v1beta2",
+        "kind": "EtcdBackup",
+        "metadata": {"name": name},
+        "spec": {
+            "etcdEndpoints": ["http://127.0.0.1:1"],
+            "storageType": "S3",
+            "s3": {"path": "backups/copy", "awsSecret": "absent"},
+        },
+    })
 }
 
 fn scoped(name: &str) -> Value {

@@ -6,7 +6,7 @@
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
-//! Disagreement within a partition (all reachable members reach each other), byte sizes, handshakes, versions, alarms.
+//! Disagreement within a partition (all reachable members reach each other), handshakes, alarms for corrupt data, backups.
 
 mod branch;
 mod etcd;

@@ -28,6 +28,9 @@ pub(super) async fn snapshot(
             ..Memory::default()
         };
     }
+    if let Some(why) = world.selection.why_not(&resource) {
+        return Ok(Found::NotServed(Box::new(resource), why));
+    }
     let transfer = transfers.of(&resource.uid);
     let looked = backup::look(client, world, &resource, transfer).await;
     memory.sight = looked.sight;

@@ -27,13 +27,13 @@ impl Selection {
             Self::Everything => None,
             Self::WithoutScope => scope.map(|scope| {
                 format!(
-                    "This operator serves some namespaces and leaves a cluster with the annotation {key} to one that serves all of them. \
-                     Its value here is {scope:?}; remove the annotation to have the cluster served here."
+                    "This operator serves some namespaces and leaves what has the annotation {key} to one that serves all of them. \
+                     Its value here is {scope:?}; remove the annotation to have this served here."
                 )
             }),
             Self::ClusterWide if is_cluster_wide => None,
             Self::ClusterWide => Some(format!(
-                "This operator runs with -cluster-wide and serves the clusters whose annotation {key} is {:?}; set it to have the cluster served here.",
+                "This operator runs with -cluster-wide and serves that whose annotation {key} is {:?}; set it to have this served here.",
                 names::CLUSTER_WIDE
             )),
         }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_served_by_exactly_one_of_two_operators_of_the_archived_kind() {
+    fn nothing_is_served_by_two_operators_of_the_archived_kind() {
         for (value, everything, some, all) in [
             (None, true, true, false),
             (Some("clusterwide"), true, false, true),
