@@ -1,6 +1,7 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use tests::scenario::{Authority, ClientFiles, Cluster, Scenario, names_of, old_secret, spec};
 use tests::testbed::wait;
 
+use crate::emulators::Emulator;
 use crate::minio::{self, BUCKET, MinIo};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -80,8 +82,11 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
         "the path is {:?}",
         status.path
     );
-    let file = store.fetch(key).await?;
-    let bytes = std::fs::read(&file)?;
+    is_that_file(&store.fetch(key).await?, status).await
+}
+
+async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
+    let bytes = std::fs::read(file)?;
     ensure!(
         status.size_bytes == i64::try_from(bytes.len()).ok(),
         "{} bytes are stored",
@@ -92,7 +97,7 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
         status.sha256.as_ref() == Some(&sha256),
         "the sha-256 is {sha256}"
     );
-    let (revision, keys) = minio::snapshot_status(&file).await?;
+    let (revision, keys) = minio::snapshot_status(file).await?;
     ensure!(
         revision >= status.etcd_revision && status.etcd_revision > 1,
         "the snapshot has revision {revision}, the status {}",
@@ -422,4 +427,33 @@ async fn own_keys(store: &MinIo) -> Result<Vec<String>> {
     let mut keys = store.keys().await?;
     keys.retain(|key| contract::BackupKey::of(key, KEY).is_some());
     Ok(keys)
+}
+
+/// Azure's and Google's stores, with the Secrets of old.
+pub(crate) async fn azure(scenario: &mut Scenario) -> Result<()> {
+    let server = Emulator::azurite(scenario).await?;
+    into(scenario, &server).await
+}
+
+/// See [`azure`].
+pub(crate) async fn google(scenario: &mut Scenario) -> Result<()> {
+    let server = Emulator::gcs(scenario).await?;
+    into(scenario, &server).await
+}
+
+async fn into(scenario: &mut Scenario, server: &Emulator) -> Result<()> {
+    let (kind, block, secret) = server.target(KEY);
+    apply(scenario, &secret).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(1))
+        .await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let mut wanted = manifest("once", &client_url("http", &cluster), Value::Null);
+    let asked = wanted["spec"].as_object_mut().context("no spec")?;
+    asked.remove("s3");
+    asked.insert("storageType".to_owned(), json!(kind));
+    asked.extend(block.as_object().cloned().unwrap_or_default());
+    apply(scenario, &wanted).await?;
+    let status = succeeded(scenario, "once").await?;
+    is_that_file(&server.fetch(KEY).await?, &status).await
 }

@@ -11,6 +11,7 @@ mod consent;
 mod coreos;
 mod disks;
 mod drop_in;
+mod emulators;
 mod harness;
 mod members;
 mod minio;
@@ -126,6 +127,14 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "backup::the_manifest_of_old_stores_exactly_its_key_and_never_runs_again",
             backup::once,
+        ),
+        scenarios.trial(
+            "backup::azure_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::azure,
+        ),
+        scenarios.trial(
+            "backup::google_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::google,
         ),
         scenarios.trial(
             "backup::an_operator_killed_in_the_middle_leaves_one_whole_backup",

@@ -34,6 +34,8 @@ enum Source {
         module: &'static str,
         version: &'static str,
     },
+    /// A package of npm, with all it needs.
+    Npm { package: &'static str },
     /// A C program of ours under `tests/tools/`, linked statically.
     C { file: &'static str },
 }
@@ -108,6 +110,24 @@ static TABLE: &[Tool] = &[
             stamp: "",
         },
         programs: &[program("coredns", "github.com/coredns/coredns")],
+    },
+    Tool {
+        name: "fake-gcs-server",
+        version: "1.56.1",
+        source: Source::Pinned {
+            folder: "fake-gcs-server",
+            stamp: "",
+        },
+        programs: &[program(
+            "fake-gcs-server",
+            "github.com/fsouza/fake-gcs-server",
+        )],
+    },
+    Tool {
+        name: "azurite",
+        version: "3.35.0",
+        source: Source::Npm { package: "azurite" },
+        programs: &[program("node_modules/.bin/azurite-blob", "")],
     },
     Tool {
         name: "minio",

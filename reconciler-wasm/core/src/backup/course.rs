@@ -127,7 +127,9 @@ impl<'a> Course<'a> {
 
     /// The first finding, for people. Its words hold no times, so that a backup at rest stays at rest.
     fn note_condition(&mut self) {
-        let Some(finding) = self.findings.first() else {
+        // What a backup is over with stays to be read.
+        let lasting = |finding: &&Finding| finding.reason != Reason::AsSpecified;
+        let Some(finding) = self.findings.first().filter(lasting) else {
             return;
         };
         let status = match finding.kind {

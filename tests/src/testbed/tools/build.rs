@@ -42,6 +42,7 @@ pub(super) async fn ensure(tool: &Tool, progress: &Progress) -> Result<PathBuf> 
         Source::Copied { module, version } => {
             copied(tool, module, version, &aside, progress).await?
         }
+        Source::Npm { package } => npm(tool, package, &aside, progress).await?,
         Source::C { file } => c(tool, file, &aside).await?,
     }
     fs::rename(&aside, &folder)?;
@@ -147,6 +148,18 @@ async fn go_build(
         );
     }
     Ok(())
+}
+
+async fn npm(tool: &Tool, package: &str, to: &Path, progress: &Progress) -> Result<()> {
+    let npm = find_program("npm").context("npm is not on PATH; install Node.js")?;
+    progress.part(1, 1, &format!("installing {} (once)", tool.title()));
+    Command::new(npm)
+        .folder(to)
+        .args(["install", "--no-audit", "--no-fund", "--prefix", "."])
+        .arg(format!("{package}@{}", tool.version))
+        .run()
+        .await
+        .map(drop)
 }
 
 async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
