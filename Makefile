@@ -25,7 +25,7 @@ check: bootstrap ## All checks that need no cluster: format, lints, licences, un
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite check
 
-test: bootstrap-testbed ## `make check`, then the suites on a real Kubernetes
+test: bootstrap-suites ## `make check`, then the suites on a real Kubernetes
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
 
@@ -55,9 +55,12 @@ image: bootstrap ## Build the operator's image into an archive
 bench: bootstrap-testbed ## Measure the figures of docs/benchmarks.md into bench.json
 	@cargo bench --package tests --bench figures
 
-.PHONY: bootstrap bootstrap-testbed
+.PHONY: bootstrap bootstrap-testbed bootstrap-suites
 bootstrap:
 	@.ci/bootstrap
 
 bootstrap-testbed:
 	@.ci/bootstrap testbed
+
+bootstrap-suites:
+	@.ci/bootstrap suites

@@ -1,7 +1,9 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
 mod periodic;
+mod stores;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,6 +18,7 @@ use tests::testbed::wait;
 use crate::minio::{self, BUCKET, MinIo};
 
 pub(crate) use periodic::periodic;
+pub(crate) use stores::{alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const KEY: &str = "dir/etcd.backup";
@@ -82,8 +85,11 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
         "the path is {:?}",
         status.path
     );
-    let file = store.fetch(key).await?;
-    let bytes = std::fs::read(&file)?;
+    is_that_file(&store.fetch(key).await?, status).await
+}
+
+async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
+    let bytes = std::fs::read(file)?;
     ensure!(
         status.size_bytes == i64::try_from(bytes.len()).ok(),
         "{} bytes are stored",
@@ -94,7 +100,7 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
         status.sha256.as_ref() == Some(&sha256),
         "the sha-256 is {sha256}"
     );
-    let (revision, keys) = minio::snapshot_status(&file).await?;
+    let (revision, keys) = minio::snapshot_status(file).await?;
     ensure!(
         revision >= status.etcd_revision && status.etcd_revision > 1,
         "the snapshot has revision {revision}, the status {}",

@@ -11,6 +11,7 @@ mod consent;
 mod coreos;
 mod disks;
 mod drop_in;
+mod emulators;
 mod harness;
 mod members;
 mod minio;
@@ -25,6 +26,7 @@ mod serial;
 mod space;
 mod standing;
 mod surroundings;
+mod tap;
 mod tls;
 mod upgrade;
 mod writer;
@@ -149,6 +151,21 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "backup::the_manifest_of_old_stores_exactly_its_key_and_never_runs_again",
             backup::once,
+        ),
+        scenarios.trial(
+            "backup::azure_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::azure,
+        ),
+        scenarios.trial(
+            "backup::google_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::google,
+        ),
+        where_set(
+            emulators::OSS_EMULATOR,
+            scenarios.trial(
+                "backup::alibaba_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+                backup::alibaba,
+            ),
         ),
         scenarios.trial(
             "backup::an_operator_killed_in_the_middle_leaves_one_whole_backup",
@@ -360,4 +377,13 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             tls::wrong_authority,
         ),
     ]
+}
+
+/// A test that is left out, saying so, where a variable of the environment is not set.
+fn where_set(variable: &str, trial: Trial) -> Trial {
+    let is_set = std::env::var_os(variable).is_some();
+    let wants = format!("wants {variable}");
+    trial
+        .with_ignored_flag(!is_set)
+        .with_kind(if is_set { String::new() } else { wants })
 }

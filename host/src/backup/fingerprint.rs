@@ -13,7 +13,7 @@ const SMALLEST: u64 = 512;
 /// What has passed so far.
 #[derive(Clone, Default)]
 pub(super) struct Fingerprint {
-    whole: Sha256,
+    /// Of all but the last bytes; with them it is that of the whole.
     data: Sha256,
     last: Vec<u8>,
     bytes: u64,
@@ -30,7 +30,6 @@ pub(super) struct Passed {
 impl Fingerprint {
     /// Takes the next bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) {
-        self.whole.update(bytes);
         self.bytes += bytes.len() as u64;
         self.last.extend_from_slice(bytes);
         let surplus = self.last.len().saturating_sub(APPENDED);
@@ -43,15 +42,11 @@ impl Fingerprint {
     /// # Errors
     /// What passed is no whole snapshot, in words.
     pub(super) fn end(self) -> Result<Passed, String> {
-        let Self {
-            whole,
-            data,
-            last,
-            bytes,
-        } = self;
+        let Self { data, last, bytes } = self;
         if bytes < SMALLEST + APPENDED as u64 {
             return Err(format!("{bytes} bytes are no snapshot of etcd"));
         }
+        let whole = data.clone().chain_update(&last);
         if data.finalize().as_slice() != last {
             return Err(format!(
                 "the hash that etcd appends does not fit the {bytes} bytes: they are cut short or damaged"

@@ -35,6 +35,14 @@ impl Data {
     }
 }
 
+#[cfg(test)]
+impl Data {
+    /// What keys with these texts hold.
+    pub(super) fn of<const N: usize>(keys: [(&str, &str); N]) -> Self {
+        Self(keys.map(|(key, text)| (key.to_owned(), text.into())).into())
+    }
+}
+
 /// Reads one Secret: what a decision may know of it, and what it holds.
 pub(super) async fn read(
     client: &Client,

@@ -2,6 +2,9 @@
 //!
 //! Protocols are opendal's. Knows no backup but by its name.
 
+mod abs;
+mod gcs;
+mod oss;
 mod s3;
 mod words;
 
@@ -38,12 +41,13 @@ pub(super) struct Store {
 /// # Errors
 /// What is wrong with the spec or the Secret, in words.
 pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, secret: &Data) -> Result<Store, String> {
-    let operator = match (place.store, &spec.s3) {
-        (StoreKind::S3, Some(block)) => s3::open(block, &place.bucket, secret),
-        (StoreKind::S3 | StoreKind::Abs | StoreKind::Gcs | StoreKind::Oss, _) => Err(format!(
-            "spec.storageType {} is accepted and not served yet",
-            place.store
-        )),
+    let bucket = place.bucket.as_str();
+    let missing = || format!("spec.{} is not there", place.store.field());
+    let operator = match place.store {
+        StoreKind::S3 => s3::open(spec.s3.as_ref().ok_or_else(missing)?, bucket, secret),
+        StoreKind::Abs => abs::open(spec.abs.as_ref().ok_or_else(missing)?, bucket, secret),
+        StoreKind::Gcs => gcs::open(spec.gcs.as_ref().ok_or_else(missing)?, bucket, secret),
+        StoreKind::Oss => oss::open(spec.oss.as_ref().ok_or_else(missing)?, bucket, secret),
     };
     let in_secret = |why| format!("Secret {}: {why}", place.secret);
     let retry = RetryLayer::new()

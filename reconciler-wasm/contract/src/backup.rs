@@ -111,9 +111,12 @@ pub struct AbsStore {
     /// CONTAINER/KEY.
     #[serde(default)]
     pub path: String,
-    /// A Secret with the keys `storage-account` and `storage-key`.
+    /// A Secret with the keys `storage-account`, `storage-key` and, where it is not the public one, `cloud`.
     #[serde(default)]
     pub abs_secret: String,
+    /// The account's URL, when it is not that of its cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
 }
 
 /// Google Cloud Storage.
@@ -127,6 +130,9 @@ pub struct GcsStore {
     /// A Secret with the key `access-token` or `credentials.json`.
     #[serde(default)]
     pub gcp_secret: String,
+    /// The server, when it is not Google's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
 }
 
 /// Alibaba Cloud OSS.

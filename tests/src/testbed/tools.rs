@@ -39,6 +39,8 @@ enum Source {
         /// A folder of the sources that stays beside the programs.
         kept: Option<&'static str>,
     },
+    /// A package of npm, with all it needs.
+    Npm { package: &'static str },
     /// A C program of ours under `tests/tools/`, linked statically.
     C { file: &'static str },
 }
@@ -123,6 +125,33 @@ static TABLE: &[Tool] = &[
             stamp: "",
         },
         programs: &[program("coredns", "github.com/coredns/coredns")],
+    },
+    Tool {
+        name: "fake-gcs-server",
+        version: "1.56.1",
+        source: Source::Pinned {
+            folder: "fake-gcs-server",
+            stamp: "",
+        },
+        programs: &[program(
+            "fake-gcs-server",
+            "github.com/fsouza/fake-gcs-server",
+        )],
+    },
+    Tool {
+        name: "oss-sign",
+        version: "3.0.2",
+        source: Source::Pinned {
+            folder: "oss-sign",
+            stamp: "",
+        },
+        programs: &[program("oss-sign", ".")],
+    },
+    Tool {
+        name: "azurite",
+        version: "3.35.0",
+        source: Source::Npm { package: "azurite" },
+        programs: &[program("node_modules/.bin/azurite-blob", "")],
     },
     Tool {
         name: "minio",

@@ -64,3 +64,44 @@ fn file(secret: &Data, key: &str) -> Result<Ini, String> {
     Ini::load_from_str(secret.text(key)?)
         .map_err(|error| format!("key {key} is not one of AWS's files: line {}", error.line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CREDENTIALS: &str = "[default]\naws_access_key_id = id\naws_secret_access_key = key\n";
+
+    fn opened(credentials: &str, config: &str, endpoint: Option<&str>) -> Result<(), String> {
+        let secret = Data::of([("credentials", credentials), ("config", config)]);
+        let block = S3Store {
+            endpoint: endpoint.map(str::to_owned),
+            ..S3Store::default()
+        };
+        open(&block, "bucket", &secret).map(drop)
+    }
+
+    #[test]
+    fn awss_two_files_open_a_bucket() {
+        let config = "[default]\nregion = eu-west-1\n";
+        assert_eq!(opened(CREDENTIALS, config, None), Ok(()));
+        let server = Some("http://minio:9000");
+        assert_eq!(opened(CREDENTIALS, "[profile default]\n", server), Ok(()));
+    }
+
+    #[test]
+    fn what_the_files_lack_is_named_and_no_value_is_repeated() {
+        let why = |credentials, config| opened(credentials, config, None).err().unwrap_or_default();
+        assert!(why(CREDENTIALS, "").contains("key config has no region"));
+        let other = "[work]\naws_access_key_id = id\n";
+        let words = why(other, "[default]\nregion = r\n");
+        assert!(
+            words.contains("no aws_access_key_id in the profile [default]"),
+            "{words}"
+        );
+        let broken = why("[default\nsecret", "[default]\nregion = r\n");
+        assert!(
+            broken.contains("is not one of AWS's files") && !broken.contains("secret"),
+            "{broken}"
+        );
+    }
+}

@@ -54,6 +54,7 @@ pub(super) async fn ensure(tool: &Tool, progress: &Progress) -> Result<PathBuf> 
             }
             fs::remove_dir_all(sources)?;
         }
+        Source::Npm { package } => npm(tool, package, &aside, progress).await?,
         Source::C { file } => c(tool, file, &aside).await?,
     }
     fs::rename(&aside, &folder)?;
@@ -165,6 +166,18 @@ async fn go_build(
         );
     }
     Ok(())
+}
+
+async fn npm(tool: &Tool, package: &str, to: &Path, progress: &Progress) -> Result<()> {
+    let npm = find_program("npm").context("npm is not on PATH; install Node.js")?;
+    progress.part(1, 1, &format!("installing {} (once)", tool.title()));
+    Command::new(npm)
+        .folder(to)
+        .args(["install", "--no-audit", "--no-fund", "--prefix", "."])
+        .arg(format!("{package}@{}", tool.version))
+        .run()
+        .await
+        .map(drop)
 }
 
 async fn c(tool: &Tool, file: &str, to: &Path) -> Result<()> {
