@@ -81,7 +81,7 @@ pub(crate) fn judge_backup(
     };
     match effect {
         BackupEffect::UpdateStatus { status } => {
-            let is_once = spec.interval().is_none();
+            let is_once = !spec.is_periodic();
             if is_once && succeeded(resource) && !status.succeeded {
                 refusals.push(BackupRefusal::Forgotten.into());
             }
@@ -159,9 +159,12 @@ fn judge_run(
 
 /// Exactly the key of the spec where the backup is taken once, else one that is made of it.
 fn judge_key(key: &str, spec: &EtcdBackupSpec, refusals: &mut Vec<Refusal>) {
-    let is_own = Place::of(spec).is_some_and(|place| match spec.interval() {
-        None => key == place.key,
-        Some(_) => BackupKey::of(key, &place.key).is_some(),
+    let is_own = Place::of(spec).is_some_and(|place| {
+        if spec.is_periodic() {
+            BackupKey::of(key, &place.key).is_some()
+        } else {
+            key == place.key
+        }
     });
     if !is_own {
         refusals.push(BackupRefusal::ForeignKey(key.to_owned()).into());

@@ -111,7 +111,7 @@ pub(crate) async fn look(
 
 fn is_over(resource: &Resource, spec: &EtcdBackupSpec) -> bool {
     let status = EtcdBackupStatus::deserialize(&resource.status);
-    spec.interval().is_none() && status.is_ok_and(|status| status.is_over())
+    !spec.is_periodic() && status.is_ok_and(|status| status.is_over())
 }
 
 async fn ask(way: &Way) -> SourceEndpoint {
@@ -137,7 +137,7 @@ async fn stored(
     let (Some(place), Ok(store)) = (place, opened) else {
         return Observed::Unknown(opened.as_ref().err().cloned().unwrap_or_default());
     };
-    if spec.interval().is_some() {
+    if spec.is_periodic() {
         store.all(&format!("{}_v", place.key)).await
     } else {
         store.one(&place.key).await

@@ -79,9 +79,52 @@ pub struct BackupPolicy {
     /// to their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup_interval_in_second: Option<i64>,
-    /// How many backups of this object are kept; 0 or nothing keeps all. The newest is never deleted.
+    /// When backups are taken, instead of `backupIntervalInSecond`: minute, hour, day of month, month and day of week as
+    /// crontab has them, such as "30 3 * * *", or one of @hourly, @daily, @weekly, @monthly and @yearly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// The time zone of `schedule` by its IANA name, such as Europe/Berlin. Default: UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// Spreads the backups of many objects with one `schedule`: each is taken up to so many seconds later, this object's
+    /// always by the same number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_in_second: Option<i64>,
+    /// True takes no more periodic backups until it is false again. One under way goes on; nothing counts as missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+    /// How many backups of this object are kept; 0 or nothing keeps all, unless one of the two below is set. A backup stays
+    /// that any of the three keeps, and the newest always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_backups: Option<i64>,
+    /// Backups that are younger than so many seconds are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_age_in_second: Option<i64>,
+    /// Of so many last hours, days and so on that have a backup, the newest one of each is kept. Counted in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<KeepPolicy>,
+}
+
+/// Of how many periods the newest backup is kept. Periods without a backup are not counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct KeepPolicy {
+    /// Hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hourly: Option<i64>,
+    /// Days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daily: Option<i64>,
+    /// Weeks, from Monday on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weekly: Option<i64>,
+    /// Months.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monthly: Option<i64>,
+    /// Years.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yearly: Option<i64>,
 }
 
 /// Amazon S3, or a server that speaks its protocol.
@@ -152,13 +195,26 @@ pub struct OssStore {
 }
 
 impl EtcdBackupSpec {
-    /// Seconds from one backup to the next; none where it is taken once.
+    /// Seconds from one backup to the next, where the spec gives them.
     #[must_use]
     pub fn interval(&self) -> Option<i64> {
         let policy = self.backup_policy.as_ref()?;
         policy
             .backup_interval_in_second
             .filter(|seconds| *seconds > 0)
+    }
+
+    /// When backups are taken as crontab has it, where the spec says so.
+    #[must_use]
+    pub fn schedule(&self) -> Option<&str> {
+        let policy = self.backup_policy.as_ref()?;
+        policy.schedule.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Whether backups are taken again and again, each under a name of its own.
+    #[must_use]
+    pub fn is_periodic(&self) -> bool {
+        self.interval().is_some() || self.schedule().is_some()
     }
 }
 

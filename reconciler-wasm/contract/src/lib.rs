@@ -25,8 +25,8 @@ mod tls;
 pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
 pub use backup::{
     AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
-    EtcdBackupSpec, EtcdBackupStatus, GcsStore, OLD_FINALIZER, OssStore, Place, S3Store,
-    SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
+    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place,
+    S3Store, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
 };
 pub use cluster::{
     AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,

@@ -209,6 +209,8 @@ reasons! {
     BackupFailed,
     /// Nothing is due; the next backup is taken at its time.
     BackupScheduled,
+    /// The spec suspends periodic backups.
+    BackupsSuspended,
     /// Backups were due while nobody was there to take them.
     BackupsMissed,
     /// Stored backups beyond the number that is kept are deleted.

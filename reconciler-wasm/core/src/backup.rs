@@ -15,6 +15,7 @@
 mod course;
 mod plan;
 mod retention;
+mod rhythm;
 mod run;
 mod schedule;
 mod source;
@@ -46,7 +47,7 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
             return course.end();
         }
     };
-    if plan.interval.is_none() && memory.is_over() {
+    if plan.rhythm.is_none() && memory.is_over() {
         course.find(
             FindingKind::Note,
             Reason::AsSpecified,

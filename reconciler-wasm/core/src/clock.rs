@@ -17,6 +17,12 @@ pub(crate) fn stamp(at: Millis) -> String {
     spelled.trim_end_matches('Z').to_owned()
 }
 
+/// The instant that the name of a backup spells; none when there is no such day or time.
+pub(crate) fn of_stamp(stamp: &str) -> Option<Timestamp> {
+    let (day, time) = stamp.rsplit_once('-')?;
+    format!("{day}T{time}Z").parse().ok()
+}
+
 /// The instant a status spells; none when the text is no time.
 pub(crate) fn read(text: &str) -> Option<Millis> {
     text.parse::<Timestamp>()

@@ -24,9 +24,10 @@ fn wanted(snapshot: &Snapshot) -> String {
         || "to a place that the spec does not name".to_owned(),
         |place| format!("to {} {}/{}", place.store, place.bucket, place.key),
     );
-    match spec.interval() {
-        Some(seconds) => format!("Wanted: a backup every {seconds} s {place}.\n"),
-        None => format!("Wanted: one backup {place}.\n"),
+    match (spec.schedule(), spec.interval()) {
+        (Some(schedule), _) => format!("Wanted: backups at \"{schedule}\" {place}.\n"),
+        (None, Some(seconds)) => format!("Wanted: a backup every {seconds} s {place}.\n"),
+        (None, None) => format!("Wanted: one backup {place}.\n"),
     }
 }
 

@@ -4,6 +4,8 @@
 
 use contract::{EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource, StoreKind};
 
+use super::retention::Retention;
+use super::rhythm::Rhythm;
 use crate::stored;
 
 /// How long a backup that is due may wait for its endpoints, Secrets and store, where the spec says nothing.
@@ -18,10 +20,12 @@ pub(super) struct Plan {
     pub(super) tls: Option<String>,
     /// The cluster that the spec names; none where it has URLs.
     pub(super) cluster: Option<String>,
-    /// From one backup to the next; none where it is taken once.
-    pub(super) interval: Option<Millis>,
-    /// How many are kept; none keeps all.
-    pub(super) keep: Option<usize>,
+    /// When it is taken again; none where it is taken once.
+    pub(super) rhythm: Option<Rhythm>,
+    /// Whether no more are taken for now.
+    pub(super) is_suspended: bool,
+    /// Which are kept.
+    pub(super) retention: Retention,
     /// How long a backup that is due may wait.
     pub(super) patience: Millis,
     /// How long it may take.
@@ -75,29 +79,23 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
         .filter(|name| !name.is_empty());
     let place = place(&spec)?;
     let policy = spec.backup_policy.clone().unwrap_or_default();
-    for (field, value) in [
-        ("backupIntervalInSecond", policy.backup_interval_in_second),
-        ("maxBackups", policy.max_backups),
-    ] {
-        if let Some(value) = value.filter(|value| *value < 0) {
-            return Err(invalid(format!(
-                "spec.backupPolicy.{field} {value} is negative. Leave it out or set it to 0 or more."
-            )));
-        }
+    if let Some(seconds) = policy.backup_interval_in_second.filter(|value| *value < 0) {
+        return Err(invalid(format!(
+            "spec.backupPolicy.backupIntervalInSecond {seconds} is negative. Leave it out or set it to 0 or more."
+        )));
     }
+    let in_policy = |why: String| invalid(format!("spec.backupPolicy.{why}."));
+    let retention = Retention::of(&policy).map_err(in_policy)?;
+    let rhythm = Rhythm::of(&policy, &resource.uid).map_err(in_policy)?;
     let timeout = policy.timeout_in_second.filter(|seconds| *seconds > 0);
     let timeout = timeout.map(|seconds| Millis::seconds(seconds.min(7 * 24 * 3600)));
     Ok(Plan {
         place,
         tls,
         cluster,
-        interval: spec
-            .interval()
-            .map(|seconds| Millis::seconds(seconds.min(3660 * 24 * 3600))),
-        keep: policy
-            .max_backups
-            .and_then(|max| usize::try_from(max).ok())
-            .filter(|max| *max > 0),
+        rhythm,
+        is_suspended: policy.suspend == Some(true),
+        retention,
         patience: timeout.unwrap_or(TO_BEGIN),
         within: timeout.unwrap_or(TO_END),
     })

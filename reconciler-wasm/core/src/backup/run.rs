@@ -55,7 +55,7 @@ pub(super) fn begin(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
         }
     };
     let now = course.now();
-    let key = match plan.interval {
+    let key = match plan.rhythm {
         None => plan.place.key.clone(),
         Some(_) => BackupKey {
             revision: source.revision,
@@ -214,7 +214,7 @@ fn resume(course: &mut Course<'_>, plan: &Plan, view: &BackupView, run: &BackupR
         }
     };
     // A periodic name is one run's alone; the other one may be an older backup's.
-    let is_own = |id: &Option<String>| plan.interval.is_some() || id.as_ref() == Some(&run.id);
+    let is_own = |id: &Option<String>| plan.rhythm.is_some() || id.as_ref() == Some(&run.id);
     let is_stored = stored
         .iter()
         .any(|object| object.key == run.key && is_own(&object.run));
@@ -264,7 +264,7 @@ fn succeed(course: &mut Course<'_>, plan: &Plan, run: &BackupRun, stored: &Store
     );
     course.tell(EventType::Normal, Reason::BackupStored, words.clone());
     course.find(FindingKind::Note, Reason::BackupStored, words);
-    if plan.interval.is_some() {
+    if plan.rhythm.is_some() {
         course.look_again(Millis(0), Reason::BackupStored);
     }
 }
@@ -296,7 +296,7 @@ fn fail(course: &mut Course<'_>, plan: &Plan, why: String) {
     course.status.reason.clone_from(&why);
     course.status.run = None;
     course.status.waiting_since = None;
-    let after = if plan.interval.is_some() {
+    let after = if plan.rhythm.is_some() {
         schedule::advance_if_due(course, plan);
         "The next one is taken at its time."
     } else {
@@ -305,7 +305,7 @@ fn fail(course: &mut Course<'_>, plan: &Plan, why: String) {
     let words = format!("No backup was stored: {why}. {after}");
     course.tell(EventType::Warning, Reason::BackupFailed, words.clone());
     course.find(FindingKind::Blocked, Reason::BackupFailed, words);
-    if plan.interval.is_some() {
+    if plan.rhythm.is_some() {
         course.look_again(LATER, Reason::BackupFailed);
     }
 }

@@ -7,21 +7,29 @@ use contract::{EventType, FindingKind, Millis, Reason};
 
 use super::course::Course;
 use super::plan::Plan;
+use super::rhythm::Rhythm;
 use crate::clock;
 
-/// Whether a backup is due. One that is taken once always is; a periodic one for the first time a full interval after its
-/// creation.
+/// Whether a backup is due. One that is taken once always is; a periodic one for the first time at the first time of its
+/// rhythm after its creation.
 pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan) -> bool {
-    let Some(interval) = plan.interval else {
+    let Some(rhythm) = &plan.rhythm else {
         return true;
     };
     let now = course.now();
-    let planned = course.status.next_backup.as_deref().and_then(clock::read);
-    let created = course.snapshot.resource.created;
-    let mut next = planned.unwrap_or(Millis(created.0 + interval.0));
-    // A shorter interval counts from now on, not after the longer one.
-    next = next.min(Millis(now.0 + interval.0));
+    let mut next = planned(course, rhythm);
+    if plan.is_suspended && next <= now {
+        next = rhythm.after(now);
+    }
     course.status.next_backup = Some(clock::spell(next));
+    if plan.is_suspended {
+        course.find(
+            FindingKind::Note,
+            Reason::BackupsSuspended,
+            "No backup is taken while spec.backupPolicy.suspend is true.",
+        );
+        return false;
+    }
     if now >= next {
         return true;
     }
@@ -34,15 +42,27 @@ pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan) -> bool {
     false
 }
 
+/// The next time that was planned, as far as the rhythm still has it: a new one counts from now on.
+fn planned(course: &Course<'_>, rhythm: &Rhythm) -> Millis {
+    let from_now_on = rhythm.after(course.now());
+    match course.status.next_backup.as_deref().and_then(clock::read) {
+        None => rhythm
+            .after(course.snapshot.resource.created)
+            .min(from_now_on),
+        Some(next) if rhythm.has(next) => next.min(from_now_on),
+        Some(_edited) => from_now_on,
+    }
+}
+
 /// Plans the next backup after one that began now, in the rhythm that was kept so far.
 pub(super) fn advance(course: &mut Course<'_>, plan: &Plan) {
-    let Some(interval) = plan.interval else {
+    let Some(rhythm) = &plan.rhythm else {
         return;
     };
     let now = course.now();
     let due = course.status.next_backup.as_deref().and_then(clock::read);
     let due = due.unwrap_or(now);
-    let passed = now.since(due).0 / interval.0;
+    let (passed, next) = rhythm.missed(due, now);
     if passed > 0 {
         course.status.missed += passed;
         course.tell(
@@ -54,7 +74,6 @@ pub(super) fn advance(course: &mut Course<'_>, plan: &Plan) {
             ),
         );
     }
-    let next = Millis(due.0 + (passed + 1) * interval.0);
     course.status.next_backup = Some(clock::spell(next));
 }
 
