@@ -186,6 +186,7 @@ pub(super) fn keep(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use contract::KeepPolicy;
 

@@ -113,8 +113,9 @@ fn parse(schedule: &str, zone: &str) -> Result<Crontab, String> {
             "timeZone \"{zone}\" is not the IANA name of a time zone. Write it like Europe/Berlin"
         ));
     }
-    let named = NAMED.iter().find(|(name, _)| *name == schedule.trim());
-    let fields = named.map_or(schedule.trim(), |(_, fields)| fields);
+    let written = schedule.trim();
+    let named = NAMED.iter().find(|(name, _)| *name == written);
+    let fields = named.map_or(written, |(_, fields)| *fields);
     let wrong = |why: String| {
         format!(
             "schedule \"{schedule}\" cannot be read: {why}. Write minute, hour, day of month, month and day of week, like \
@@ -147,6 +148,7 @@ fn spread(uid: &str, most: i64) -> Millis {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
     use crate::clock;
