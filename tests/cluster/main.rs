@@ -14,6 +14,8 @@ mod drop_in;
 mod harness;
 mod members;
 mod minio;
+#[path = "../replay/model.rs"]
+mod model;
 mod modules;
 mod operators;
 mod recordings;

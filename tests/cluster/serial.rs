@@ -43,5 +43,9 @@ pub(crate) fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
             "recordings::every_decision_is_the_same_natively",
             recordings::decide_natively,
         ),
+        scenarios.plain(
+            "recordings::what_real_members_answered_is_what_the_model_answers",
+            recordings::are_as_the_model,
+        ),
     ]
 }

@@ -22,7 +22,7 @@ use invariants::{Violation, unsafe_deed, violations};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Histories of a plain `cargo test`, and of one with `--release`.
+/// Histories of a plain `cargo test`, and of one with `--profile proof`.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 100_000 };
 
 /// Histories with a module gone mad.
