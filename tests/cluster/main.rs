@@ -8,10 +8,13 @@ mod backup;
 mod bad_input;
 mod birth;
 mod consent;
+mod consistency;
 mod coreos;
 mod disks;
 mod drop_in;
 mod harness;
+#[path = "../decide/linear.rs"]
+mod linear;
 mod members;
 mod minio;
 #[path = "../replay/model.rs"]

@@ -11,6 +11,8 @@ use std::time::Instant;
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod goal;
 mod invariants;
+#[cfg(test)]
+mod linear;
 mod mad;
 mod model;
 mod properties;

@@ -19,7 +19,7 @@ const LIST: &str = include_str!("mutants.yaml");
 /// Packages and their programs with the tests that look for defects. Only these: whatever reads the source itself would
 /// find every defect.
 const SUITES: [(&str, &[&str]); 2] = [
-    ("reconciler", &["--lib"]),
+    ("reconciler", &["--tests"]),
     ("decide", &["--profile=proof", "--test", "decide"]),
 ];
 /// Histories that a defect has to show itself in.
@@ -83,10 +83,9 @@ fn run(arguments: &Arguments) -> Result<usize> {
         .filter(|mutant| mutant.defect.contains(&arguments.only))
         .collect();
     let copy = Copy::make()?;
-    ensure!(
-        copy.search()?.is_none(),
-        "the checks fail on the source as it is"
-    );
+    if let Some(test) = copy.search()? {
+        bail!("{test} fails on the source as it is");
+    }
     let mut rows = BTreeMap::new();
     let mut survived = 0;
     for (number, mutant) in chosen.iter().enumerate() {
@@ -163,9 +162,18 @@ impl Copy {
         Ok(None)
     }
 
-    /// The first test of that program that fails. It is ended there: one is enough.
+    /// The first test of those programs that fails.
     fn first_failure(&self, package: &str, target: &[&str]) -> Result<Option<String>> {
-        let program = self.build(package, target)?;
+        for program in self.build(package, target)? {
+            if let Some(test) = self.first_failure_of(&program)? {
+                return Ok(Some(test));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first test of that program that fails. It is ended there: one is enough.
+    fn first_failure_of(&self, program: &Path) -> Result<Option<String>> {
         let mut tests = Command::new(program)
             .env("RUST_BACKTRACE", "0")
             .env("SIMULATOR_HISTORIES", HISTORIES)
@@ -191,10 +199,16 @@ impl Copy {
         Ok(failed.or_else(|| (!status.success()).then(|| "an abort".to_owned())))
     }
 
-    /// Where cargo put the test program.
-    fn build(&self, package: &str, target: &[&str]) -> Result<PathBuf> {
+    /// Where cargo put the test programs.
+    fn build(&self, package: &str, target: &[&str]) -> Result<Vec<PathBuf>> {
         let built = Command::new("cargo")
-            .args(["test", "--no-run", "--message-format=json", "--package", package])
+            .args([
+                "test",
+                "--no-run",
+                "--message-format=json",
+                "--package",
+                package,
+            ])
             .args(target)
             .env("CARGO_TARGET_DIR", &self.target)
             .current_dir(&self.root)
@@ -205,11 +219,18 @@ impl Copy {
             bail!("{}", String::from_utf8_lossy(&built.stderr));
         }
         let messages = String::from_utf8_lossy(&built.stdout);
-        let mut programs = messages.lines().filter_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            Some(PathBuf::from(message.get("executable")?.as_str()?))
-        });
-        programs.next_back().context("cargo built no test program")
+        let programs: Vec<PathBuf> = messages
+            .lines()
+            .filter_map(|line| {
+                let message: serde_json::Value = serde_json::from_str(line).ok()?;
+                Some(PathBuf::from(message.get("executable")?.as_str()?))
+            })
+            .collect();
+        ensure!(
+            !programs.is_empty(),
+            "cargo built no test program of {package}"
+        );
+        Ok(programs)
     }
 }
 

@@ -87,11 +87,9 @@ fn shrink(place: &mut Value, which: usize) {
             key.map(|key| fields.remove(&key));
         }
         Value::String(text) => text.truncate(text.floor_char_boundary(which % (text.len() + 1))),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::Array(_)
-        | Value::Object(_) => *place = Value::Null,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            *place = Value::Null
+        }
     }
 }
 

@@ -43,6 +43,12 @@ macro_rules! fuzz {
 }
 
 fuzz!(any_bytes_are_a_snapshot_or_none, Target::Snapshot);
-fuzz!(any_bytes_are_a_decision_within_the_envelope_or_none, Target::Decision);
+fuzz!(
+    any_bytes_are_a_decision_within_the_envelope_or_none,
+    Target::Decision
+);
 fuzz!(any_bytes_are_a_recording_or_none, Target::Recording);
-fuzz!(any_object_is_a_resource_that_is_decided_on, Target::Resource);
+fuzz!(
+    any_object_is_a_resource_that_is_decided_on,
+    Target::Resource
+);

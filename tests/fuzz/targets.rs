@@ -64,8 +64,12 @@ fn decide(snapshot: &Snapshot) {
     let decision = reconciler::reconcile(snapshot);
     let bytes = serde_json::to_vec(&decision).expect("a decision is JSON");
     let again = reconciler::reconcile(snapshot);
-    assert_eq!(bytes, serde_json::to_vec(&again).expect("a decision is JSON"));
-    host::module::read(&bytes).expect("the host reads what the module wrote");
+    assert_eq!(
+        bytes,
+        serde_json::to_vec(&again).expect("a decision is JSON")
+    );
+    let read = host::module::read(&bytes).expect("the host reads what the module wrote");
+    assert_eq!(read, decision);
     let is_its = |uid: &str| uid == snapshot.resource.uid;
     for action in &decision.actions {
         assert!(is_its(&action.pre.resource_uid), "{action:?}");

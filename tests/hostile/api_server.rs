@@ -70,7 +70,8 @@ impl ApiServer {
         let (code, answer) = if is_cluster && (method == Method::GET || method == Method::PUT) {
             (StatusCode::OK, cluster.clone())
         } else if method == Method::POST && path.ends_with("/events") {
-            let event = json!({"metadata": {"name": "e", "namespace": "default"}, "eventTime": null});
+            let event =
+                json!({"metadata": {"name": "e", "namespace": "default"}, "eventTime": null});
             (StatusCode::CREATED, event)
         } else {
             let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found"});

@@ -22,6 +22,9 @@ struct File {
     tries: String,
     /// The name of the envelope's rule, or of the module's failure, that stops it.
     rule: String,
+    /// Rules that it breaks besides.
+    #[serde(default)]
+    also: Vec<String>,
     /// Where it tries that.
     #[serde(default)]
     world: World,
@@ -49,6 +52,7 @@ pub(crate) struct Attempt {
     pub(crate) file: String,
     pub(crate) tries: String,
     pub(crate) rule: String,
+    pub(crate) also: Vec<String>,
     pub(crate) branch: Branch,
     pub(crate) snapshot: Snapshot,
     /// The core module.
@@ -124,6 +128,7 @@ impl Attempt {
             file: file.into_owned(),
             tries: told.tries,
             rule: told.rule,
+            also: told.also,
             branch,
             snapshot,
         }

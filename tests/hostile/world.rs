@@ -88,11 +88,11 @@ pub(crate) fn words(branch: &Branch, snapshot: &Snapshot) -> BTreeMap<&'static s
     let roles = [
         ("leader", voters().find(leads)),
         ("follower", followers().find(|member| member.healthy)),
+        ("other", followers().filter(|member| member.healthy).nth(1)),
         (
-            "other",
-            followers().filter(|member| member.healthy).nth(1),
+            "learner",
+            truth.members.iter().find(|member| member.learner),
         ),
-        ("learner", truth.members.iter().find(|member| member.learner)),
     ];
     let keys = [
         ["leader", "leaderName", "leaderPod", "leaderClaim"],

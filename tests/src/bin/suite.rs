@@ -91,7 +91,10 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
         cargo(
             "tests without a cluster",
             Counts::ItsTests,
-            &format!("test --no-fail-fast --lib --bins --tests{}", others(&metadata)),
+            &format!(
+                "test --no-fail-fast --lib --bins --tests{}",
+                others(&metadata)
+            ),
         ),
         cargo(
             "histories, branches and properties of the decision",

@@ -1,0 +1,158 @@
+//! Histories of one key, and whether some order of their operations explains all answers: linearizability.
+//!
+//! Checked by stateright's tester. Knows no etcd: whoever talked to one says what was asked, when, and what was answered.
+
+use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
+
+/// What a client asked for. Values are unique in a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The value, in a read that a quorum confirms.
+    Get,
+    /// The value from now on.
+    Put(u64),
+    /// The same, if the value is still the one that was read.
+    Swap(Option<u64>, u64),
+}
+
+/// What it was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Got(Option<u64>),
+    Put,
+    Swapped(bool),
+}
+
+/// One operation. Without an answer it may have happened at any time since, or never.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    pub(crate) client: usize,
+    pub(crate) asked: Asked,
+    /// When, in microseconds of one clock.
+    pub(crate) began: u64,
+    pub(crate) ended: Option<(u64, Answered)>,
+}
+
+/// A key as it should be.
+#[derive(Clone, Debug, Default)]
+struct Key(Option<u64>);
+
+impl SequentialSpec for Key {
+    type Op = Asked;
+    type Ret = Answered;
+
+    fn invoke(&mut self, asked: &Asked) -> Answered {
+        match *asked {
+            Asked::Get => Answered::Got(self.0),
+            Asked::Put(value) => {
+                self.0 = Some(value);
+                Answered::Put
+            }
+            Asked::Swap(from, to) => {
+                let swaps = self.0 == from;
+                if swaps {
+                    self.0 = Some(to);
+                }
+                Answered::Swapped(swaps)
+            }
+        }
+    }
+}
+
+/// Who is never answered again acts under a number of its own, beyond those of all clients.
+const UNANSWERED: usize = 1_000_000;
+
+/// Whether some order explains all answers.
+pub(crate) fn is_linearizable(operations: &[Operation]) -> bool {
+    // Where a beginning and an end are at one time the two may have overlapped.
+    let mut instants: Vec<(u64, bool, usize)> = Vec::new();
+    for (number, operation) in operations.iter().enumerate() {
+        instants.push((operation.began, false, number));
+        instants.extend(operation.ended.map(|(at, _)| (at, true, number)));
+    }
+    instants.sort_unstable();
+    let mut tester = LinearizabilityTester::new(Key::default());
+    for (_, is_end, number) in instants {
+        let operation = &operations[number];
+        let noted = match operation.ended {
+            Some((_, answered)) if is_end => tester.on_return(operation.client, answered).map(drop),
+            Some(_) => tester
+                .on_invoke(operation.client, operation.asked)
+                .map(drop),
+            None => tester
+                .on_invoke(UNANSWERED + number, operation.asked)
+                .map(drop),
+        };
+        noted.expect("a client asks one thing at a time");
+    }
+    tester.is_consistent()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(client: usize, asked: Asked, began: u64, ended: u64, with: Answered) -> Operation {
+        Operation {
+            client,
+            asked,
+            began,
+            ended: Some((ended, with)),
+        }
+    }
+
+    fn lost(client: usize, asked: Asked, began: u64) -> Operation {
+        Operation {
+            client,
+            asked,
+            began,
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn overlapping_operations_may_have_happened_in_any_order() {
+        assert!(is_linearizable(&[
+            answered(0, Asked::Put(1), 0, 10, Answered::Put),
+            answered(1, Asked::Put(2), 5, 15, Answered::Put),
+            answered(2, Asked::Get, 20, 25, Answered::Got(Some(1))),
+        ]));
+    }
+
+    /// What a leader would answer that does not know yet that another one leads.
+    #[test]
+    fn a_stale_read_is_found_out() {
+        assert!(!is_linearizable(&[
+            answered(0, Asked::Put(1), 0, 10, Answered::Put),
+            answered(0, Asked::Put(2), 11, 15, Answered::Put),
+            answered(1, Asked::Get, 20, 25, Answered::Got(Some(1))),
+        ]));
+    }
+
+    #[test]
+    fn a_lost_write_is_found_out() {
+        assert!(!is_linearizable(&[
+            answered(0, Asked::Put(1), 0, 10, Answered::Put),
+            answered(1, Asked::Get, 20, 25, Answered::Got(None)),
+        ]));
+    }
+
+    #[test]
+    fn two_swaps_of_one_value_are_found_out() {
+        assert!(!is_linearizable(&[
+            answered(0, Asked::Swap(None, 1), 0, 10, Answered::Swapped(true)),
+            answered(1, Asked::Swap(None, 2), 5, 15, Answered::Swapped(true)),
+        ]));
+    }
+
+    #[test]
+    fn what_was_never_answered_may_have_happened_or_not_and_late() {
+        let write = lost(0, Asked::Put(1), 0);
+        let before = answered(1, Asked::Get, 5, 6, Answered::Got(None));
+        let after = answered(1, Asked::Get, 100, 101, Answered::Got(Some(1)));
+        assert!(is_linearizable(&[write, before]));
+        assert!(is_linearizable(&[write, before, after]));
+        let undone = answered(1, Asked::Get, 110, 111, Answered::Got(None));
+        assert!(!is_linearizable(&[write, after, undone]));
+    }
+}
