@@ -23,7 +23,7 @@ const SUITES: [(&str, &[&str]); 2] = [
     ("decide", &["--profile=proof", "--test", "decide"]),
 ];
 /// Histories that a defect has to show itself in.
-const HISTORIES: &str = "10000";
+const HISTORIES: &str = "3000";
 /// Where the page has its table.
 const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
 
@@ -103,11 +103,12 @@ fn run(arguments: &Arguments) -> Result<usize> {
             mutant.defect
         );
         rows.insert(number, (*mutant, found));
+        // Whoever ends this early has what was found so far.
+        if let Some(page) = &arguments.write {
+            write(page, &rows)?;
+        }
     }
     println!("{} of {} found out", chosen.len() - survived, chosen.len());
-    if let Some(page) = &arguments.write {
-        write(page, &rows)?;
-    }
     Ok(survived)
 }
 
