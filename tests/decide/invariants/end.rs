@@ -32,7 +32,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
                     | Reason::AwaitingAdoption
             )
         });
-        return if said {
+        return if said && truth.said_available != Some(true) {
             busy_while_hopeless(history)
         } else {
             violation(
@@ -42,8 +42,15 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
             )
         };
     }
-    if *rested {
+    if *rested && (truth.cluster.is_none() || truth.said_available == Some(truth.confirmed)) {
         return None;
+    }
+    if *rested {
+        return violation(
+            "the status claims what is so",
+            *at,
+            format!("{last_words:?}, {truth:?}"),
+        );
     }
     let promise = if is_goal(truth) {
         "a cluster at its goal rests"
