@@ -119,7 +119,7 @@ fn odd() -> Vec<Vec<u8>> {
         b"[1,2,3]".to_vec(),
         b"\xff\xfe\x00".to_vec(),
         b"{\"schema\":1,\"schema\":1}".to_vec(),
-        [b"[".repeat(100_00), b"{".to_vec()].concat(),
+        [b"[".repeat(10_000), b"{".to_vec()].concat(),
         b"{\"schema\":1e400}".to_vec(),
         b"\x28\xb5\x2f\xfd\x00\x00".to_vec(),
     ]

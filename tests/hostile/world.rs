@@ -104,10 +104,10 @@ pub(crate) fn words(branch: &Branch, snapshot: &Snapshot) -> BTreeMap<&'static s
         let Some(member) = member else { continue };
         words.insert(id, member.id.to_string());
         words.insert(name, member.name.clone());
-        let pods = snapshot.objects.pods.seen().into_iter().flatten();
-        let volumes = snapshot.objects.volumes.seen().into_iter().flatten();
-        let pod = pods.filter(|pod| pod.name == member.name).last();
-        let claim = volumes.filter(|claim| claim.name == member.name).last();
+        let mut pods = snapshot.objects.pods.seen().into_iter().flatten();
+        let mut volumes = snapshot.objects.volumes.seen().into_iter().flatten();
+        let pod = pods.find(|pod| pod.name == member.name);
+        let claim = volumes.find(|claim| claim.name == member.name);
         words.extend(pod.map(|pod| (pod_uid, pod.uid.clone())));
         words.extend(claim.map(|claim| (claim_uid, claim.uid.clone())));
     }
