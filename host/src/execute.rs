@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::{Action, Effect, ForeignObject, Objects, OutcomeKind, PastOutcome, Resource};
+use envelope::Refusal;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -87,6 +88,8 @@ pub struct Executed {
     pub outcomes: Vec<PastOutcome>,
     /// The answer to an effect was lost.
     pub lost: bool,
+    /// Why the envelope refused the action that ended the list, if it did.
+    pub refused: Option<Refusal>,
 }
 
 impl Executed {
@@ -112,7 +115,7 @@ impl Executor {
         for action in actions {
             let (outcome, message) = match &ended {
                 Some(why) => (OutcomeKind::Skipped, why.clone()),
-                None => self.attempt(pass, action, memory, &mut executed.lost).await,
+                None => self.attempt(pass, action, memory, &mut executed).await,
             };
             if ended.is_none() && outcome != OutcomeKind::Done {
                 ended = Some(format!(
@@ -138,7 +141,7 @@ impl Executor {
         pass: &Pass<'_>,
         action: &Action,
         memory: &mut Memory,
-        lost: &mut bool,
+        executed: &mut Executed,
     ) -> (OutcomeKind, String) {
         let effect = action.effect.name();
         let subject = action.effect.target();
@@ -150,7 +153,9 @@ impl Executor {
         if let Err(refusal) = envelope::check(action, &read.fresh) {
             note_foreign(pass, action, &read, memory);
             info!(effect, subject, refusal = %refusal, "Precondition does not hold; nothing was done");
-            return (OutcomeKind::Refused, refusal.to_string());
+            let words = refusal.to_string();
+            executed.refused = Some(refusal);
+            return (OutcomeKind::Refused, words);
         }
         match self.perform(pass, action, &read, memory).await {
             Ok(()) => {
@@ -168,7 +173,7 @@ impl Executor {
                     Error::Rejected { .. } => OutcomeKind::Failed,
                     Error::Lost { .. } => {
                         memory.written.lose();
-                        *lost = true;
+                        executed.lost = true;
                         OutcomeKind::Failed
                     }
                 };

@@ -73,8 +73,9 @@ struct EffectLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
+struct RefusalLabels {
     reason: &'static str,
+    module: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -88,7 +89,7 @@ pub struct Metrics {
     registry: Arc<Registry>,
     passes: Family<OutcomeLabel, Counter>,
     effects: Family<EffectLabels, Counter>,
-    refusals: Family<ReasonLabel, Counter>,
+    refusals: Family<RefusalLabels, Counter>,
     pass_seconds: Histogram,
     decision_seconds: Histogram,
     decision_fuel: Histogram,
@@ -119,7 +120,7 @@ impl Metrics {
         registry.register("effects", "Actions, by effect and outcome", effects.clone());
         registry.register(
             "refusals",
-            "Why the envelope refused decisions, and why modules gave none",
+            "Why the envelope refused a module's decisions or actions, and why it gave none",
             refusals.clone(),
         );
         let seconds = Unit::Seconds;
@@ -200,9 +201,13 @@ impl Metrics {
         self.decision_fuel.observe(fuel as f64);
     }
 
-    /// A decision was refused or was none; `reason` is the name of a rule or of a failure.
-    pub fn count_refusal(&self, reason: &'static str) {
-        self.refusals.get_or_create(&ReasonLabel { reason }).inc();
+    /// A decision or an action was refused, or there was no decision; `reason` is the name of a rule or of a failure,
+    /// `module` the digest of the one that decided.
+    pub fn count_refusal(&self, reason: &'static str, module: &str) {
+        let module = module.to_owned();
+        self.refusals
+            .get_or_create(&RefusalLabels { reason, module })
+            .inc();
     }
 
     /// An action ended.

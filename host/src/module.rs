@@ -220,7 +220,10 @@ fn call_reconcile(
 }
 
 /// Reads an answer. It must be bare and of one line, because recordings hold it as it is, one line each.
-fn read(bytes: &[u8]) -> Result<Decision, Failure> {
+///
+/// # Errors
+/// `Undecodable`, with what is wrong.
+pub fn read(bytes: &[u8]) -> Result<Decision, Failure> {
     let bare = bytes.first() == Some(&b'{') && bytes.last() == Some(&b'}');
     if !bare || bytes.contains(&b'\n') || bytes.contains(&b'\r') {
         return Err(Failure::Undecodable {

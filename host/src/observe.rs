@@ -230,6 +230,8 @@ pub struct Memory {
     pub sight: Sight,
     /// Passes in a row that the host could not finish.
     pub failures: u32,
+    /// The rule by which the last pass's action was refused on a fresh read, and in how many passes in a row.
+    pub refused: Option<(&'static str, u32)>,
 }
 
 /// What was found under a key.

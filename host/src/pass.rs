@@ -39,6 +39,8 @@ const RETRY: Backoff = Backoff {
 };
 /// Reason of the event on a resource that another operator serves.
 const NOT_SERVED: &str = "NotServed";
+/// Passes in a row in which one rule refuses an action, before the resource says so.
+const TOLD_AFTER: u32 = 3;
 /// Until the next look after an action that was refused or failed with an answer, where the decision names no time.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
@@ -267,7 +269,7 @@ impl Passes {
             Ok(answer) => answer,
             Err(failure) => {
                 error!(failure = failure.name(), error = %failure, "The module gave no decision; nothing was done");
-                self.metrics.count_refusal(failure.name());
+                self.metrics.count_refusal(failure.name(), pass.module);
                 self.roster.note_failure();
                 memory.outcomes.clear();
                 self.executor
@@ -284,7 +286,7 @@ impl Passes {
                 "The decision was refused as a whole; nothing was done"
             );
             for refusal in &refusals {
-                self.metrics.count_refusal(refusal.into());
+                self.metrics.count_refusal(refusal.into(), pass.module);
             }
             seat.note_refused();
             self.roster.note_failure();
@@ -299,8 +301,40 @@ impl Passes {
             .execute(&pass, answer.decision.actions.as_slice(), memory)
             .await;
         memory.outcomes.clone_from(&executed.outcomes);
-        self.executor.clear_refused(&pass, memory).await;
+        self.tell_of_refusal(&pass, executed.refused.as_ref(), memory)
+            .await;
         Verdict::Decided(executed)
+    }
+
+    /// An action that the envelope refused on a fresh read: once it may be a race, again and again it is the module.
+    async fn tell_of_refusal(
+        &self,
+        pass: &Pass<'_>,
+        refused: Option<&Refusal>,
+        memory: &mut Memory,
+    ) {
+        let Some(refusal) = refused else {
+            memory.refused = None;
+            self.executor.clear_refused(pass, memory).await;
+            return;
+        };
+        let rule: &'static str = refusal.into();
+        self.metrics.count_refusal(rule, pass.module);
+        let times = match memory.refused {
+            Some((before, times)) if before == rule => times.saturating_add(1),
+            Some(_) | None => 1,
+        };
+        memory.refused = Some((rule, times));
+        if times >= TOLD_AFTER && !refused::stands(&pass.resource.status) {
+            let words = in_words(std::slice::from_ref(refusal));
+            warn!(
+                refusal = words,
+                times, "The same rule refuses the module in each pass"
+            );
+            self.executor
+                .mark_refused(pass, refused::reason(), &words, memory)
+                .await;
+        }
     }
 
     fn record(
@@ -377,8 +411,11 @@ fn retry(memory: &mut Memory) -> After {
 }
 
 fn in_words(refusals: &[Refusal]) -> String {
-    let words: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    words.join("; ")
+    let words = refusals.iter().map(|refusal| {
+        let rule: &'static str = refusal.into();
+        format!("{rule}: {refusal}")
+    });
+    words.collect::<Vec<String>>().join("; ")
 }
 
 /// A decision that was refused as a whole: every action of it.

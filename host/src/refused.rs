@@ -45,6 +45,12 @@ pub fn without(status: &Value) -> Option<Value> {
     Some(replace(status, others(status)))
 }
 
+/// Whether the condition stands.
+#[must_use]
+pub fn stands(status: &Value) -> bool {
+    standing(status).is_some()
+}
+
 /// Whether a condition of a status that the module wrote is the host's, taken over from the status before.
 #[must_use]
 pub fn is_hosts(condition: &Condition) -> bool {

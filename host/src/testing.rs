@@ -9,6 +9,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kube::Client;
 use serde_json::{Value, json};
+use small::Text;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -17,8 +18,7 @@ use crate::lease::Leadership;
 
 use crate::module::{Engine, Module, seal};
 
-/// A decision to do nothing.
-pub(crate) const NOTHING: &str = r#"{"schema":1,"actions":[],"report":{"findings":[]}}"#;
+pub(crate) use small::NOTHING;
 
 /// An API server: what it answers to a method and a path, and which changes it was asked for.
 #[derive(Clone, Default)]
@@ -93,40 +93,21 @@ pub(crate) fn status(code: u16, reason: &str, message: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
 }
 
-/// A module whose `reconcile` does this, with `data` at 4096.
+/// A module whose `reconcile` does this, with `data` at hand.
 pub(crate) fn module(engine: &Engine, reconcile: &str, data: &str) -> Module {
-    let describe = format!(
-        r#"{{"name":"small","version":"1.0.0","oldestSchema":1,"newestSchema":1,"decisionSchema":1,"minimumHost":"{}"}}"#,
-        crate::VERSION
-    );
-    let text = format!(
-        r#"(module
-            (memory (export "memory") 16)
-            (global $free (mut i32) (i32.const 65536))
-            (data (i32.const 1024) "{}")
-            (data (i32.const 4096) "{}")
-            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-                (global.get $free)
-                (global.set $free (i32.add (global.get $free) (local.get 3))))
-            (func (export "describe") (result i32)
-                (i32.store (i32.const 32) (i32.const 1024))
-                (i32.store (i32.const 36) (i32.const {}))
-                (i32.const 32))
-            (func (export "reconcile") (param i32 i32) (result i32) {reconcile}))"#,
-        describe.replace('"', "\\22"),
-        data.replace('"', "\\22"),
-        describe.len(),
-    );
-    let core = wat::parse_str(text).expect("the text is right");
-    Module::load(engine, &seal(&core).expect("it fits the world")).expect("it passes the checks")
+    let text = Text {
+        reconcile,
+        data: data.as_bytes(),
+        ..Text::default()
+    };
+    sealed(engine, &text.core())
 }
 
 /// A module that gives this answer to everything.
 pub(crate) fn answering(engine: &Engine, answer: &str) -> Module {
-    let reconcile = format!(
-        "(i32.store8 (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 4096)) \
-         (i32.store (i32.const 72) (i32.const {})) (i32.const 64)",
-        answer.len()
-    );
-    module(engine, &reconcile, answer)
+    sealed(engine, &small::answering(answer.as_bytes()))
+}
+
+fn sealed(engine: &Engine, core: &[u8]) -> Module {
+    Module::load(engine, &seal(core).expect("it fits the world")).expect("it passes the checks")
 }

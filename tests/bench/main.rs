@@ -6,6 +6,7 @@ mod births;
 mod decisions;
 mod disks;
 mod figure;
+mod histories;
 mod memory;
 mod part;
 mod proxy;

@@ -8,13 +8,18 @@ mod backup;
 mod bad_input;
 mod birth;
 mod consent;
+mod consistency;
 mod coreos;
 mod disks;
 mod drop_in;
 mod emulators;
 mod harness;
+#[path = "../decide/linear.rs"]
+mod linear;
 mod members;
 mod minio;
+#[path = "../replay/model.rs"]
+mod model;
 mod modules;
 mod operators;
 mod recordings;

@@ -12,6 +12,8 @@ use serde::Deserialize;
 use tests::scenario::Suite;
 use tokio::process::Command;
 
+use crate::model::compare;
+
 /// What `binnacle replay` sums up.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,6 +64,26 @@ pub(crate) async fn replay_in_wasm(suite: &Suite) -> Result<()> {
         "binnacle replay ended with {}: {complaint}",
         replay.status
     );
+    Ok(())
+}
+
+/// Held against the model of etcd that all simulated histories rest on.
+#[allow(
+    clippy::unused_async,
+    reason = "a scenario is a future, and this one waits for nobody"
+)]
+pub(crate) async fn are_as_the_model(suite: &Suite) -> Result<()> {
+    let compared = compare(&folders(&suite.folder)?)?;
+    eprintln!(
+        "  {} changes of members, {} of them told for sure, {} member lists",
+        compared.steps, compared.sure, compared.lists
+    );
+    ensure!(
+        compared.differences.is_empty(),
+        "the model is not as etcd was:\n{}",
+        compared.differences.join("\n")
+    );
+    ensure!(compared.steps > 0, "no member was ever added or removed");
     Ok(())
 }
 

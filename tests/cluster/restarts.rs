@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use contract::{ConditionStatus, Description, SCHEMA};
+use contract::ConditionStatus;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
@@ -242,37 +242,11 @@ async fn leader(scenario: &Scenario) -> Result<String> {
 
 /// A module that is in order in every way but for its decisions.
 async fn trap(scenario: &Scenario) -> Result<PathBuf> {
-    let description = Description {
-        name: "trap".to_owned(),
-        version: "0.0.0".to_owned(),
-        oldest_schema: SCHEMA,
-        newest_schema: SCHEMA,
-        decision_schema: SCHEMA,
-        minimum_host: "0.1.0".to_owned(),
-    };
-    let words = serde_json::to_vec(&description)?;
-    let core = wat::parse_str(format!(
-        r#"(module
-            (memory (export "memory") 16)
-            (data (i32.const 16) "{pointer}")
-            (data (i32.const 64) "{words}")
-            (func (export "describe") (result i32) i32.const 16)
-            (func (export "reconcile") (param i32 i32) (result i32) unreachable)
-            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 65536))"#,
-        pointer = escaped(
-            &[
-                64_u32.to_le_bytes(),
-                u32::try_from(words.len())?.to_le_bytes()
-            ]
-            .concat()
-        ),
-        words = escaped(&words),
-    ))?;
     let (core_file, sealed) = (
         scenario.folder().join("trap.core.wasm"),
         scenario.folder().join("trap.wasm"),
     );
-    fs::write(&core_file, core)?;
+    fs::write(&core_file, small::Text::default().core())?;
     let seal = Command::new(&scenario.suite().programs.program)
         .args(["module", "seal"])
         .arg(&core_file)
@@ -287,9 +261,4 @@ async fn trap(scenario: &Scenario) -> Result<PathBuf> {
         String::from_utf8_lossy(&seal.stderr)
     );
     Ok(sealed)
-}
-
-/// Bytes as they are spelled inside quotes in the text format.
-fn escaped(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("\\{byte:02x}")).collect()
 }

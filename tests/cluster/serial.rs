@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
-use crate::{modules, recordings, scope, surroundings};
+use crate::{consistency, modules, recordings, scope, surroundings};
 
 /// Those that hurt what others stand on.
 pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
@@ -15,6 +15,10 @@ pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
             surroundings::api_server_down,
+        ),
+        scenarios.trial(
+            "consistency::what_clients_are_answered_during_faults_is_linearizable",
+            consistency::linearizable,
         ),
         scenarios.trial(
             "modules::without_the_kind_the_built_in_module_decides_until_it_is_installed",
@@ -42,6 +46,10 @@ pub(crate) fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.plain(
             "recordings::every_decision_is_the_same_natively",
             recordings::decide_natively,
+        ),
+        scenarios.plain(
+            "recordings::what_real_members_answered_is_what_the_model_answers",
+            recordings::are_as_the_model,
         ),
     ]
 }

@@ -50,12 +50,19 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
             .members
             .iter()
             .all(|member| member.healthy && !member.learner)
-        && (!is_reachable(truth) || runs_what_is_asked(truth))
+        && (!is_reachable(truth) || runs_what_is_asked(truth) || is_held(truth))
         && truth.pods == names
         && has_claims
         && has_policy
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+/// Whether the asked version waits for a person: pods of the archived operator get no other image, and they are not made
+/// anew while the asked size cannot be followed.
+fn is_held(truth: &Truth) -> bool {
+    let is_in_old_pod = |member: &MemberTruth| member.old && !truth.claims.contains(&member.name);
+    truth.size == 0 && truth.members.iter().any(is_in_old_pod)
 }
 
 fn runs_what_is_asked(truth: &Truth) -> bool {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -15,6 +16,14 @@ use clap::Parser;
 use serde::Deserialize;
 
 const LIST: &str = include_str!("mutants.yaml");
+/// Packages and their programs with the tests that look for defects. Only these: whatever reads the source itself would
+/// find every defect.
+const SUITES: [(&str, &[&str]); 2] = [
+    ("reconciler", &["--tests"]),
+    ("decide", &["--profile=proof", "--test", "decide"]),
+];
+/// Histories that a defect has to show itself in.
+const HISTORIES: &str = "3000";
 /// Where the page has its table.
 const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
 
@@ -74,10 +83,9 @@ fn run(arguments: &Arguments) -> Result<usize> {
         .filter(|mutant| mutant.defect.contains(&arguments.only))
         .collect();
     let copy = Copy::make()?;
-    ensure!(
-        copy.first_failure("decide")?.is_none(),
-        "the checks fail on the source as it is"
-    );
+    if let Some(test) = copy.search()? {
+        bail!("{test} fails on the source as it is");
+    }
     let mut rows = BTreeMap::new();
     let mut survived = 0;
     for (number, mutant) in chosen.iter().enumerate() {
@@ -95,11 +103,12 @@ fn run(arguments: &Arguments) -> Result<usize> {
             mutant.defect
         );
         rows.insert(number, (*mutant, found));
+        // Whoever ends this early has what was found so far.
+        if let Some(page) = &arguments.write {
+            write(page, &rows)?;
+        }
     }
     println!("{} of {} found out", chosen.len() - survived, chosen.len());
-    if let Some(page) = &arguments.write {
-        write(page, &rows)?;
-    }
     Ok(survived)
 }
 
@@ -144,41 +153,85 @@ impl Copy {
         Ok(found?.map(|test| (test, began.elapsed().as_secs())))
     }
 
+    /// The decision cases are asked first: they are quick.
     fn search(&self) -> Result<Option<String>> {
-        for package in ["reconciler", "decide"] {
-            if let Some(test) = self.first_failure(package)? {
+        for (package, target) in SUITES {
+            if let Some(test) = self.first_failure(package, target)? {
                 return Ok(Some(test));
             }
         }
         Ok(None)
     }
 
-    /// The first test of the package that fails.
-    fn first_failure(&self, package: &str) -> Result<Option<String>> {
-        let cargo = |arguments: &[&str]| {
-            Command::new("cargo")
-                .args(["test", "--no-fail-fast", "--package", package])
-                .args(arguments)
-                .env("CARGO_TARGET_DIR", &self.target)
-                .env("RUST_BACKTRACE", "0")
-                .current_dir(&self.root)
-                .stdin(Stdio::null())
-                .output()
-                .context("cargo cannot be started")
-        };
-        let built = cargo(&["--no-run"])?;
+    /// The first test of those programs that fails.
+    fn first_failure(&self, package: &str, target: &[&str]) -> Result<Option<String>> {
+        for program in self.build(package, target)? {
+            if let Some(test) = self.first_failure_of(&program)? {
+                return Ok(Some(test));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first test of that program that fails. It is ended there: one is enough.
+    fn first_failure_of(&self, program: &Path) -> Result<Option<String>> {
+        let mut tests = Command::new(program)
+            .env("RUST_BACKTRACE", "0")
+            .env("SIMULATOR_HISTORIES", HISTORIES)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("the tests cannot be started")?;
+        let told = tests.stdout.take().context("the tests say nothing")?;
+        let failed = BufReader::new(told)
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+                Some(name.rsplit("::").next().unwrap_or(name).to_owned())
+            });
+        if failed.is_some() {
+            tests.kill().context("the tests cannot be ended")?;
+        }
+        let status = tests.wait()?;
+        // A test program that ends without a word was ended by what it tested.
+        Ok(failed.or_else(|| (!status.success()).then(|| "an abort".to_owned())))
+    }
+
+    /// Where cargo put the test programs.
+    fn build(&self, package: &str, target: &[&str]) -> Result<Vec<PathBuf>> {
+        let built = Command::new("cargo")
+            .args([
+                "test",
+                "--no-run",
+                "--message-format=json",
+                "--package",
+                package,
+            ])
+            .args(target)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .output()
+            .context("cargo cannot be started")?;
         if !built.status.success() {
             bail!("{}", String::from_utf8_lossy(&built.stderr));
         }
-        let ran = cargo(&[])?;
-        let told = String::from_utf8_lossy(&ran.stdout);
-        let mut failed = told.lines().filter_map(|line| {
-            let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-            Some(name.rsplit("::").next().unwrap_or(name).to_owned())
-        });
-        let first = failed.next();
-        // A test program that ends without a word was ended by what it tested.
-        Ok(first.or_else(|| (!ran.status.success()).then(|| "an abort".to_owned())))
+        let messages = String::from_utf8_lossy(&built.stdout);
+        let programs: Vec<PathBuf> = messages
+            .lines()
+            .filter_map(|line| {
+                let message: serde_json::Value = serde_json::from_str(line).ok()?;
+                Some(PathBuf::from(message.get("executable")?.as_str()?))
+            })
+            .collect();
+        ensure!(
+            !programs.is_empty(),
+            "cargo built no test program of {package}"
+        );
+        Ok(programs)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Modules that pass every check and fail when asked: each failure has its name, and gives no decision at all.
 
 use host::module::{ANSWER_LIMIT, Failure, Module};
+use small::{NOTHING, Text, answer};
 
-use crate::wat::{NOTHING, Text, answer, engine};
+use crate::sealing::{self, engine};
 
 /// A module that does `reconcile`, with `data` at hand.
 fn module(reconcile: &str, data: &str) -> Module {
-    Text {
+    let text = Text {
         reconcile,
-        data,
+        data: data.as_bytes(),
         ..Text::default()
-    }
-    .load(&engine())
-    .expect("it loads")
+    };
+    sealing::load(&engine(), &text).expect("it loads")
 }
 
 /// Asks for a decision and wants the failure of this name.
@@ -116,13 +116,12 @@ fn nothing_is_left_of_a_call() {
 fn failing_modules_harm_no_other_on_the_same_engine() {
     let engine = engine();
     let load = |reconcile: &str, data: &str| {
-        Text {
+        let text = Text {
             reconcile,
-            data,
+            data: data.as_bytes(),
             ..Text::default()
-        }
-        .load(&engine)
-        .expect("it loads")
+        };
+        sealing::load(&engine, &text).expect("it loads")
     };
     let good = load(&answer(NOTHING.len()), NOTHING);
     let bad = [

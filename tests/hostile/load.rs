@@ -2,8 +2,9 @@
 
 use host::error::Chain;
 use host::module::{Error, Module, seal};
+use small::{DESCRIPTION, Text};
 
-use crate::wat::{DESCRIPTION, Text, engine};
+use crate::sealing::{engine, sealed};
 
 /// Loads `bytes` and wants a refusal that has all of `words`.
 fn check_refused(bytes: &[u8], words: &[&str]) {
@@ -19,11 +20,11 @@ fn component(text: &str) -> Vec<u8> {
 }
 
 fn described(description: &str) -> Vec<u8> {
-    Text {
+    let text = Text {
         description,
         ..Text::default()
-    }
-    .sealed()
+    };
+    sealed(&text.core())
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn what_is_not_webassembly_is_refused_by_its_first_bytes() {
 
 #[test]
 fn half_a_module_is_refused() {
-    let whole = Text::default().sealed();
+    let whole = sealed(&Text::default().core());
     check_refused(&whole[..whole.len() / 2], &["broken"]);
 }
 
@@ -69,7 +70,7 @@ fn a_core_module_with_an_import_is_not_sealed() {
 
 #[test]
 fn a_component_is_not_sealed_twice() {
-    let refused = seal(&Text::default().sealed()).expect_err("a refusal");
+    let refused = seal(&sealed(&Text::default().core())).expect_err("a refusal");
     assert!(matches!(refused, Error::AlreadySealed), "{refused}");
 }
 
@@ -116,12 +117,12 @@ fn a_module_that_cannot_describe_itself_is_refused() {
         describe: "unreachable",
         ..Text::default()
     };
-    check_refused(&trap.sealed(), &["describe() failed", "trapped"]);
+    check_refused(&sealed(&trap.core()), &["describe() failed", "trapped"]);
     let endless = Text {
         describe: "(loop (br 0)) (i32.const 32)",
         ..Text::default()
     };
-    check_refused(&endless.sealed(), &["describe() failed"]);
+    check_refused(&sealed(&endless.core()), &["describe() failed"]);
     check_refused(
         &described("I am a module"),
         &["describe() did not answer with a description"],

@@ -1,5 +1,9 @@
 //! Modules that mean harm or were made by mistake: each is refused or fails in clear words, and harms nobody else.
 
+mod api_server;
+mod attempt;
 mod calls;
+mod contained;
 mod load;
-mod wat;
+mod sealing;
+mod world;

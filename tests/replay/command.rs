@@ -130,33 +130,7 @@ fn differences_are_grouped_by_cause_with_counts_and_examples() {
 
 /// A module that answers everything with an empty decision.
 fn doing_nothing() -> Vec<u8> {
-    let answer = r#"{"schema":1,"actions":[],"report":{"findings":[]}}"#;
-    let description = r#"{"name":"idle","version":"1.0.0","oldestSchema":1,"newestSchema":1,"decisionSchema":1,"minimumHost":"0.1.0"}"#;
-    let text = format!(
-        r#"(module
-            (memory (export "memory") 16)
-            (global $free (mut i32) (i32.const 65536))
-            (data (i32.const 1024) "{}")
-            (data (i32.const 4096) "{}")
-            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-                (global.get $free)
-                (global.set $free (i32.add (global.get $free) (local.get 3))))
-            (func (export "describe") (result i32)
-                (i32.store (i32.const 32) (i32.const 1024))
-                (i32.store (i32.const 36) (i32.const {}))
-                (i32.const 32))
-            (func (export "reconcile") (param i32 i32) (result i32)
-                (i32.store8 (i32.const 64) (i32.const 0))
-                (i32.store (i32.const 68) (i32.const 4096))
-                (i32.store (i32.const 72) (i32.const {}))
-                (i32.const 64)))"#,
-        description.replace('"', "\\22"),
-        answer.replace('"', "\\22"),
-        description.len(),
-        answer.len(),
-    );
-    host::module::seal(&wat::parse_str(text).expect("the text is right"))
-        .expect("it fits the world")
+    host::module::seal(&small::answering(small::NOTHING.as_bytes())).expect("it fits the world")
 }
 
 #[test]

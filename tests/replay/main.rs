@@ -6,5 +6,6 @@ mod damage;
 mod equal;
 mod exports;
 mod fixtures;
+mod model;
 mod reproducible;
 mod ring;

@@ -7,14 +7,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::{Decision, Snapshot};
+use envelope::{Fresh, Reads};
 
 use crate::fact::{Fact, Truth};
 use crate::history::Operator;
 use crate::plan::{Fault, Mishap, Plan, Planned};
 use crate::world::World;
-
-/// A module.
-pub type Decide = fn(&Snapshot) -> Decision;
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +47,7 @@ impl Branch {
     }
 
     /// Lets the choice happen, and then time until the operator is to look again. Answers how many actions were tried.
-    pub fn step(&mut self, choice: Choice, decide: Decide) -> u32 {
+    pub fn step(&mut self, choice: Choice, mut decide: impl FnMut(&Snapshot) -> Decision) -> u32 {
         let at = self.world.now;
         match choice {
             Choice::Look => {}
@@ -69,15 +67,25 @@ impl Branch {
         }
         let before = self.operator.actions_tried();
         self.world.draw_anew();
-        let acted = self
-            .operator
-            .pass(&mut self.world, &mut |snapshot| decide(snapshot));
+        let acted = self.operator.pass(&mut self.world, &mut decide);
         self.rests = match acted {
             Some(pass) if !pass.acted => self.rests + 1,
             Some(_) | None => 0,
         };
         self.operator.wait(&mut self.world);
         self.operator.actions_tried() - before
+    }
+
+    /// What the operator would see at this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.world.clone().snapshot(None, &[])
+    }
+
+    /// What a fresh read before an action would show at this moment.
+    #[must_use]
+    pub fn fresh(&self, reads: &Reads) -> Fresh {
+        self.world.fresh(reads)
     }
 
     /// Looks in a row in which nothing was to be done.

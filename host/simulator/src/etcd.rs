@@ -5,12 +5,15 @@
 
 mod data;
 mod membership;
+mod recorded;
 mod space;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use contract::{ClusterId, MemberId};
+
+pub use recorded::{Seat, Supposition, verdict};
 
 pub(crate) use data::{Data, Filling, Op, QUOTA, Row};
 

@@ -105,6 +105,8 @@ pub struct Truth {
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.
     pub confirmed: bool,
+    /// What the condition `Available` of the status says, if it stands.
+    pub said_available: Option<bool>,
     /// An alarm for lack of space stands.
     pub alarmed: bool,
     /// Who leads, if somebody does.
@@ -144,6 +146,8 @@ pub struct MemberTruth {
     pub release: Option<Release>,
     /// It runs, and is about to be restarted with another image.
     pub swaps: bool,
+    /// It runs in a pod of the archived operator, which gets no other image.
+    pub old: bool,
 }
 
 /// How a history ended.

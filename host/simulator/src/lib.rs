@@ -26,7 +26,8 @@ mod secrets;
 mod timers;
 mod world;
 
-pub use branch::{Branch, Choice, Decide};
+pub use branch::{Branch, Choice};
+pub use etcd::{Seat, Supposition, verdict};
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};

@@ -245,7 +245,14 @@ impl World {
             .map(|data| data.rows().to_vec())
             .or_else(listed)
             .unwrap_or_default();
+        let conditions = self.kube.resource.status.get("conditions");
+        let available = conditions
+            .and_then(serde_json::Value::as_array)
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == "Available");
         Truth {
+            said_available: available.map(|condition| condition["status"] == "True"),
             size: spec
                 .get("size")
                 .and_then(serde_json::Value::as_i64)
@@ -297,6 +304,7 @@ impl World {
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         release: process.map(|process| process.release),
                         swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
+                        old: pod.is_some_and(crate::kubernetes::Member::is_old),
                     }
                 })
                 .collect(),

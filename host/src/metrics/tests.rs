@@ -97,7 +97,7 @@ fn looked(leadership: Leadership) -> (Metrics, Arc<World>) {
     let metrics = Metrics::new(scraped);
     metrics.see(&key(), &snapshot());
     metrics.count_pass(&key(), PassEnd::Refused, Duration::from_millis(150));
-    metrics.count_refusal("Paused");
+    metrics.count_refusal("Paused", "sha256:1");
     let event = Effect::Event {
         kind: contract::EventType::Normal,
         reason: "Formed".to_owned(),

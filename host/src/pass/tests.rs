@@ -281,6 +281,7 @@ fn executed(outcome: OutcomeKind, lost: bool) -> Executed {
     Executed {
         outcomes: vec![outcome],
         lost,
+        refused: None,
     }
 }
 

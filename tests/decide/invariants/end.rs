@@ -3,7 +3,7 @@
 //! Judges where a history came to. What it did on the way is for [`super::deed`], except after the quorum was lost.
 
 use contract::Reason;
-use simulator::{Deed, End, Fact, History};
+use simulator::{Deed, End, Fact, History, Truth};
 
 use super::{Violation, violation};
 use crate::goal::{is_goal, is_hopeless};
@@ -32,7 +32,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
                     | Reason::AwaitingAdoption
             )
         });
-        return if said {
+        return if said && truth.said_available != Some(true) {
             busy_while_hopeless(history)
         } else {
             violation(
@@ -42,8 +42,15 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
             )
         };
     }
-    if *rested {
+    if *rested && is_told(truth) {
         return None;
+    }
+    if *rested {
+        return violation(
+            "the status claims what is so",
+            *at,
+            format!("{last_words:?}, {truth:?}"),
+        );
     }
     let promise = if is_goal(truth) {
         "a cluster at its goal rests"
@@ -54,6 +61,15 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     let words =
         format!("{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}");
     violation(promise, *at, words)
+}
+
+/// Whether `Available` says what is so. Who is being stopped, or has no space left, is not available either way.
+fn is_told(truth: &Truth) -> bool {
+    let serves = truth.confirmed && truth.size > 0 && !truth.alarmed;
+    match truth.said_available {
+        Some(true) => truth.confirmed,
+        Some(false) | None => !serves,
+    }
 }
 
 /// Nothing is destroyed once the quorum is lost for good.

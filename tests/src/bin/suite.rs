@@ -40,6 +40,9 @@ enum Counts {
 /// Wants the machine for itself, so it has a verb of its own: `make olm`.
 const APART: &str = "olm";
 
+/// Computes for minutes, so it is built for speed.
+const PROOF: &str = "decide";
+
 /// How many passed and the names of those that did not.
 #[derive(Default)]
 struct Sum {
@@ -88,7 +91,15 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
         cargo(
             "tests without a cluster",
             Counts::ItsTests,
-            "test --no-fail-fast --lib --bins --tests",
+            &format!(
+                "test --no-fail-fast --lib --bins --tests{}",
+                others(&metadata)
+            ),
+        ),
+        cargo(
+            "histories, branches and properties of the decision",
+            Counts::ItsTests,
+            &format!("test --no-fail-fast --profile proof --package {PROOF} -- --nocapture"),
         ),
     ];
     if has_cargo_deny() {
@@ -113,6 +124,15 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
         })),
     }
     Ok(steps)
+}
+
+/// The packages that a plain `cargo test` tests, without the one that is built for speed, as arguments.
+fn others(metadata: &Metadata) -> String {
+    let packages = metadata.workspace_default_packages().into_iter();
+    packages
+        .filter(|package| package.name.as_str() != PROOF)
+        .map(|package| format!(" --package {}", package.name))
+        .collect()
 }
 
 fn cargo(title: &str, counts: Counts, arguments: &str) -> Step {

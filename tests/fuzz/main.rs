@@ -1,0 +1,54 @@
+//! Foreign bytes: whatever reads some answers each input, in time, and without a panic.
+//!
+//! Each target reads its committed corpus, `corpus/TARGET`, and then edited documents of it. With
+//! `BOLERO_RANDOM_TEST_TIME_MS` it does so for longer, and `cargo bolero test` lets coverage lead the edits. An input that
+//! broke something belongs into the corpus. `CORPUS=write` makes the corpus anew, from the golden recordings.
+
+mod corpus;
+mod edit;
+mod targets;
+
+use bolero::check;
+
+use corpus::documents;
+use edit::{Edit, edited};
+use targets::Target;
+
+/// Edits of one document at a time.
+const EDITS: usize = 6;
+/// Edited documents of a target in a plain `cargo test`.
+const ITERATIONS: usize = 1_000;
+
+/// Documents of the target as they are, and edited.
+macro_rules! fuzz {
+    ($name:ident, $target:expr) => {
+        #[test]
+        fn $name() {
+            let target = $target;
+            let documents = documents(target);
+            for (name, bytes) in &documents {
+                eprintln!("{name}");
+                target.read(bytes);
+            }
+            let texts: Vec<&[u8]> = documents.iter().map(|(_, bytes)| &bytes[..]).collect();
+            check!()
+                .with_iterations(ITERATIONS)
+                .with_type::<(u16, Vec<Edit>)>()
+                .for_each(|(which, edits)| {
+                    let text = texts[usize::from(*which) % texts.len()];
+                    target.read(&edited(text, &edits[..edits.len().min(EDITS)]));
+                });
+        }
+    };
+}
+
+fuzz!(any_bytes_are_a_snapshot_or_none, Target::Snapshot);
+fuzz!(
+    any_bytes_are_a_decision_within_the_envelope_or_none,
+    Target::Decision
+);
+fuzz!(any_bytes_are_a_recording_or_none, Target::Recording);
+fuzz!(
+    any_object_is_a_resource_that_is_decided_on,
+    Target::Resource
+);

@@ -1,0 +1,249 @@
+//! Every module of `modules/` is contained: by the rule that its file names, without any effect, and so that a person
+//! finds out which module and which rule.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::{Decision, Millis, Pod, ResourceKind};
+use host::backup::Transfers;
+use host::execute::Executor;
+use host::key::ClusterKey;
+use host::lease::Leadership;
+use host::metrics::{Metrics, Scraped};
+use host::module::Module;
+use host::observe::World;
+use host::observe::shelf::Scope;
+use host::pass::{Memories, Passes};
+use host::queue::Trigger;
+use host::recorder::{Header, Limits, Recorder};
+use host::roster::{Lineup, Roster, Seat};
+use simulator::Fact;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api_server::ApiServer;
+use crate::attempt::{Attempt, attempts};
+use crate::sealing::{engine, sealed};
+
+/// Passes until the resource says of a refusal on a fresh read that it is no race.
+const PASSES: usize = 3;
+
+/// Who stopped it, and where.
+#[derive(Debug, PartialEq, Eq)]
+enum Stopped {
+    /// It gave no decision.
+    Failed(&'static str),
+    /// The decision was refused as a whole.
+    Whole(BTreeSet<&'static str>),
+    /// An action was refused immediately before its effect.
+    Action(&'static str),
+    Nobody,
+}
+
+impl Stopped {
+    /// Whether it was that rule, and no other than those named besides.
+    fn by(&self, rule: &str, also: &[String]) -> bool {
+        match self {
+            Self::Failed(name) | Self::Action(name) => *name == rule,
+            Self::Whole(names) => {
+                let mut others = names.iter().filter(|name| **name != rule);
+                names.contains(rule) && others.all(|name| also.iter().any(|also| also == name))
+            }
+            Self::Nobody => false,
+        }
+    }
+}
+
+/// Asks the module, and what it says the envelope, as the host does.
+fn stopped(module: &Module, attempt: &Attempt) -> (Stopped, Option<Decision>) {
+    let snapshot = serde_json::to_vec(&attempt.snapshot).expect("a snapshot is JSON");
+    let answer = match module.decide(&snapshot) {
+        Ok(answer) => answer,
+        // Whether the fuel or the clock ends first is the machine's.
+        Err(failure) if failure.name() == "OutOfTime" => {
+            return (Stopped::Failed("OutOfFuel"), None);
+        }
+        Err(failure) => return (Stopped::Failed(failure.name()), None),
+    };
+    let decision = answer.decision;
+    if let Err(refusals) = envelope::permit(&decision, &attempt.snapshot) {
+        let names = refusals.iter().map(Into::into).collect();
+        return (Stopped::Whole(names), Some(decision));
+    }
+    for action in &decision.actions {
+        let fresh = attempt.branch.fresh(&envelope::reads(action));
+        if let Err(refusal) = envelope::check(action, &fresh) {
+            return (Stopped::Action((&refusal).into()), Some(decision));
+        }
+        assert!(action.effect.is_telling(), "{}: {action:?}", attempt.file);
+    }
+    (Stopped::Nobody, Some(decision))
+}
+
+#[test]
+fn every_hostile_module_is_stopped_by_its_rule_and_changes_nothing() {
+    let engine = engine();
+    let attempts = attempts();
+    assert!(attempts.len() >= 25, "only {} modules", attempts.len());
+    let mut wrong = Vec::new();
+    for mut attempt in attempts {
+        let module = Module::load(&engine, &sealed(&attempt.core)).expect("it passes the checks");
+        let (stopped, decision) = stopped(&module, &attempt);
+        let Attempt {
+            file,
+            tries,
+            rule,
+            also,
+            ..
+        } = &attempt;
+        eprintln!("{file}: a module that tries {tries} is stopped by {rule}");
+        if !stopped.by(rule, also) {
+            wrong.push(format!("{file}: {stopped:?}"));
+        }
+        let Some(decision) = decision else { continue };
+        attempt.follow(&decision);
+        let deeds = attempt.branch.take_facts();
+        let deed = deeds.iter().find(|fact| matches!(fact, Fact::Deed { .. }));
+        wrong.extend(deed.map(|deed| format!("{}: {deed:?}", attempt.file)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The same modules in the host itself, one pass after the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric() {
+    let engine = engine();
+    for attempt in attempts() {
+        let Attempt { file, rule, .. } = &attempt;
+        let module = Module::load(&engine, &sealed(&attempt.core)).expect("it passes the checks");
+        let (stopped, _) = stopped(&module, &attempt);
+        let seat = Arc::new(Seat::built_in(module, Millis(0)));
+        let digest = seat.digest().to_owned();
+        let server = ApiServer::of(&attempt.snapshot.resource);
+        let directory = tempfile::tempdir().expect("a directory");
+        let passes = passes(&server, &attempt, directory.path(), seat);
+        let key = key(&attempt);
+        for _ in 0..PASSES {
+            passes.run(&key, Trigger::Retry).await;
+        }
+        let strange: Vec<String> = server
+            .changes()
+            .into_iter()
+            .filter(|change| !change.ends_with("/status") && !change.ends_with("/events"))
+            .collect();
+        assert!(strange.is_empty(), "{file}: {strange:?}");
+        let condition = server.condition("DecisionRefused");
+        let condition = condition.unwrap_or_else(|| panic!("{file}: nothing says what happened"));
+        let told = condition.to_string();
+        assert!(told.contains(&digest), "{file}: {told}");
+        let page = passes.metrics.render().expect("text");
+        let counted = |rule: &&str| -> usize {
+            let series =
+                format!("binnacle_refusals_total{{reason=\"{rule}\",module=\"{digest}\"}} ");
+            let mut counts = page.lines().filter_map(|line| line.strip_prefix(&series));
+            counts
+                .next()
+                .and_then(|count| count.parse().ok())
+                .unwrap_or_default()
+        };
+        // Here nobody answers for etcd, and an action that needs it ends there.
+        let by = match stopped {
+            Stopped::Action(_) => vec![rule.as_str(), "Unconfirmed", "Unread", "ObjectChanged"],
+            Stopped::Failed("OutOfFuel") => vec!["OutOfFuel", "OutOfTime"],
+            Stopped::Failed(_) | Stopped::Whole(_) | Stopped::Nobody => vec![rule.as_str()],
+        };
+        let named = by.iter().any(|rule| told.contains(rule));
+        let counted: usize = by.iter().map(counted).sum();
+        assert!(
+            named && counted >= PASSES,
+            "{file}: not {by:?} in {PASSES} passes: {told}\n{page}"
+        );
+    }
+}
+
+fn key(attempt: &Attempt) -> ClusterKey {
+    ClusterKey {
+        kind: ResourceKind::EtcdCluster,
+        namespace: attempt.snapshot.resource.namespace.clone(),
+        name: attempt.snapshot.resource.name.clone(),
+    }
+}
+
+/// Caches that hold what the snapshot does; pods have no address, for nobody would answer there.
+fn world(attempt: &Attempt) -> World {
+    let world = World::new(&[Scope::All]);
+    let key = key(attempt);
+    let snapshot = &attempt.snapshot;
+    world.resources.put(key.clone(), snapshot.resource.clone());
+    let objects = &snapshot.objects;
+    for pod in objects.pods.seen().into_iter().flatten() {
+        let pod = Pod {
+            ip: None,
+            ..pod.clone()
+        };
+        world.pods.put(key.clone(), pod);
+    }
+    for volume in objects.volumes.seen().into_iter().flatten() {
+        world.volumes.put(key.clone(), volume.clone());
+    }
+    let named = |names: Vec<String>| -> BTreeSet<(String, String)> {
+        let namespace = || key.namespace.clone();
+        names.into_iter().map(|name| (namespace(), name)).collect()
+    };
+    let pods = objects.pods.seen().into_iter().flatten();
+    let pods = pods.map(|pod| pod.name.clone()).collect();
+    let volumes = objects.volumes.seen().into_iter().flatten();
+    let volumes = volumes.map(|volume| volume.name.clone()).collect();
+    let all = &Scope::All;
+    world.resources.listed(all, &named(vec![key.name.clone()]));
+    world.pods.listed(all, &named(pods));
+    world.volumes.listed(all, &named(volumes));
+    world.services.listed(all, &named(Vec::new()));
+    world.disruption_budgets.listed(all, &named(Vec::new()));
+    world
+}
+
+/// All that passes over that cluster need.
+fn passes(
+    server: &ApiServer,
+    attempt: &Attempt,
+    directory: &std::path::Path,
+    seat: Arc<Seat>,
+) -> Passes {
+    let header = Header::new(String::new(), String::new(), Millis(0));
+    let recorder = Recorder::open(directory, Limits::default(), header).expect("a recorder");
+    let recorder = Arc::new(recorder);
+    let world = Arc::new(world(attempt));
+    let leadership = Leadership::alone();
+    let metrics = Metrics::new(Scraped {
+        world: Arc::clone(&world),
+        recorder: Arc::clone(&recorder),
+        leadership: leadership.clone(),
+    });
+    let stop = CancellationToken::new();
+    let transfers = Transfers::new(
+        Arc::default(),
+        leadership.clone(),
+        TaskTracker::new(),
+        stop.clone(),
+    );
+    Passes {
+        world,
+        executor: Executor {
+            client: server.client(),
+            instance: "test".to_owned(),
+            leadership,
+            metrics: metrics.clone(),
+            transfers: Arc::new(transfers),
+            stop,
+        },
+        roster: Arc::new(Roster::new(Lineup::alone(seat))),
+        engine: String::new(),
+        recorder,
+        metrics,
+        turns: Semaphore::new(1),
+        shadow_turns: Semaphore::new(1),
+        memories: Memories::default(),
+    }
+}

@@ -1,0 +1,154 @@
+//! The model of etcd held against recordings: each change of members that real members were asked for is asked of the
+//! model, in the state that the snapshot saw, and both must answer the same.
+//!
+//! A snapshot does not say everything: how long members have been connected is known only from the snapshots before it,
+//! and a learner catches up meanwhile. So the model is asked twice, for the worst and for the best of what may be, and
+//! what the real members said must be among its answers. Where both are the same the step is told for sure.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use contract::{Decision, Effect, EtcdView, MemberId, OutcomeKind, PastOutcome, Snapshot};
+use host::recorder::{Record, Recording, recordings};
+use simulator::{Seat, Supposition, verdict};
+
+/// How far model and recordings were compared.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    /// Changes of members that real members answered.
+    pub(crate) steps: usize,
+    /// Those where the model had one answer only.
+    pub(crate) sure: usize,
+    /// Member lists that were seen after such a change and compared with the model's.
+    pub(crate) lists: usize,
+    /// Where the model is not as etcd was, in words.
+    pub(crate) differences: Vec<String>,
+}
+
+/// What is known of one cluster so far.
+#[derive(Default)]
+struct Known {
+    /// Since when each member has answered and followed a leader, in milliseconds.
+    since: BTreeMap<MemberId, i64>,
+    /// What the next list must be, after which record.
+    expected: Option<(u64, Vec<Seat>)>,
+}
+
+/// Compares all recordings of these folders or files.
+pub(crate) fn compare(of: &[PathBuf]) -> Result<Compared> {
+    let mut compared = Compared::default();
+    for place in of {
+        let mut clusters: BTreeMap<String, Known> = BTreeMap::new();
+        for file in recordings(place)? {
+            let mut recording = Recording::open(&file)?;
+            while let Some(frame) = recording.next_frame()? {
+                for record in frame.records() {
+                    let record = record?;
+                    let known = clusters.entry(record.cluster.uid.clone()).or_default();
+                    step(&record, known, &mut compared)
+                        .with_context(|| format!("record {} of {}", record.seq, file.display()))?;
+                }
+            }
+        }
+    }
+    Ok(compared)
+}
+
+fn step(record: &Record, known: &mut Known, compared: &mut Compared) -> Result<()> {
+    let snapshot: Snapshot = serde_json::from_str(record.snapshot.get())?;
+    let of = format!("record {} of {}", record.seq, record.cluster.name);
+    if let Some(list) = seats(&snapshot.etcd)
+        && let Some((after, expected)) = known.expected.take()
+    {
+        compared.lists += 1;
+        if list != expected {
+            compared.differences.push(format!(
+                "{of}: after record {after} the members are {list:?}, in the model {expected:?}"
+            ));
+        }
+    }
+    note_connected(&snapshot, &mut known.since);
+    let Some(answer) = &record.answer else {
+        return Ok(());
+    };
+    let decision: Decision = serde_json::from_str(answer.get())?;
+    for (action, result) in decision.actions.iter().zip(&record.results) {
+        let PastOutcome {
+            outcome, message, ..
+        } = &result.outcome;
+        let said = match outcome {
+            OutcomeKind::Done => Ok(()),
+            OutcomeKind::Failed if message.starts_with("etcdserver: ") => Err(message.as_str()),
+            // No member was asked, or nobody knows what it said.
+            OutcomeKind::Failed | OutcomeKind::Refused | OutcomeKind::Skipped => continue,
+        };
+        let Some(answers) = answers(&snapshot, known, &action.effect) else {
+            continue;
+        };
+        compared.steps += 1;
+        compared.sure += usize::from(answers[0] == answers[1]);
+        let agrees = |answer: &Result<Vec<Seat>, &str>| match (answer, said) {
+            (Ok(_), Ok(())) => true,
+            (Err(model), Err(real)) => real.starts_with(model),
+            (Ok(_), Err(_)) | (Err(_), Ok(())) => false,
+        };
+        match answers.iter().find(|answer| agrees(answer)) {
+            Some(Ok(seats)) => known.expected = Some((record.seq, seats.clone())),
+            Some(Err(_)) => {}
+            None => compared.differences.push(format!(
+                "{of}: {} {} was answered with {said:?}, the model says {answers:?}",
+                action.effect.name(),
+                action.effect.target()
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// The model's answers, for the worst and for the best of what the snapshot leaves open.
+fn answers(
+    snapshot: &Snapshot,
+    known: &Known,
+    effect: &Effect,
+) -> Option<[Result<Vec<Seat>, &'static str>; 2]> {
+    let now = snapshot.now.0;
+    let connected = known.since.iter().map(|(id, since)| (*id, now - since));
+    let worst = Supposition {
+        connected: &connected.collect(),
+        caught_up: false,
+    };
+    let best = Supposition {
+        connected: &BTreeMap::new(),
+        caught_up: true,
+    };
+    let ask = |suppose| verdict(&snapshot.etcd, suppose, effect);
+    Some([ask(worst)?, ask(best)?])
+}
+
+/// The confirmed member list, as the model spells it.
+fn seats(view: &EtcdView) -> Option<Vec<Seat>> {
+    let list = view.membership.seen().filter(|list| list.linearizable)?;
+    let members = list.members.iter();
+    let mut seats: Vec<Seat> = members
+        .map(|member| {
+            let url = member.peer_urls.first().cloned().unwrap_or_default();
+            (url, member.learner)
+        })
+        .collect();
+    seats.sort();
+    Some(seats)
+}
+
+fn note_connected(snapshot: &Snapshot, since: &mut BTreeMap<MemberId, i64>) {
+    let statuses = snapshot.etcd.endpoints.iter();
+    let following: Vec<MemberId> = statuses
+        .filter_map(|endpoint| endpoint.status.seen())
+        .filter(|status| status.leader.is_some())
+        .map(|status| status.member_id)
+        .collect();
+    since.retain(|id, _| following.contains(id));
+    for id in following {
+        since.entry(id).or_insert(snapshot.now.0);
+    }
+}
