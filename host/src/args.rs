@@ -13,7 +13,7 @@ use crate::inspect::{InspectArgs, inspect};
 use crate::module::{self, digest};
 use crate::modules::{self, DiffArgs, PackArgs};
 use crate::output::{self, Format};
-use crate::record::{self, CheckArgs, CutArgs};
+use crate::record::{self, CheckArgs, CutArgs, PullArgs};
 use crate::replay::{self, ReplayArgs, Verdict};
 use crate::run::{self, RunArgs};
 
@@ -48,7 +48,7 @@ enum Verb {
     Replay(ReplayArgs),
     /// Tell one recorded decision in words, or list them
     Explain(ExplainArgs),
-    /// Cut a file out of recordings, and prove that no secret is in one
+    /// Take recordings out of an operator, cut a file out of them, prove that no secret is in one
     #[command(subcommand)]
     Record(RecordVerb),
     /// Look at and make reconciler modules
@@ -58,6 +58,8 @@ enum Verb {
 
 #[derive(Debug, Subcommand)]
 enum RecordVerb {
+    /// Take recordings and modules out of a running operator, through the API server
+    Pull(PullArgs),
     /// Write the decisions of one cluster and time into one file, with the modules that made them
     Cut(CutArgs),
     /// Prove that no Secret data is in recordings
@@ -129,6 +131,7 @@ impl Verb {
         match self {
             Self::Replay(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Record(RecordVerb::Pull(args)) => args.output,
             Self::Record(RecordVerb::Cut(args)) => args.output,
             Self::Record(RecordVerb::Check(args)) => args.output,
             Self::Module(ModuleVerb::Inspect(args)) => args.output,
@@ -151,6 +154,7 @@ impl Verb {
                 Verdict::Unreadable => REFUSED,
             }),
             Self::Explain(args) => explain::run(&args).map(|()| AS_EXPECTED),
+            Self::Record(RecordVerb::Pull(args)) => record::pull(args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Cut(args)) => record::cut(&args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Check(args)) => {
                 record::check(&args).map(|clean| if clean { AS_EXPECTED } else { DIFFERS })

@@ -14,6 +14,7 @@ mod frame;
 mod record;
 mod recording;
 mod ring;
+mod shelf;
 mod tail;
 mod writer;
 
@@ -31,6 +32,7 @@ pub use record::{
 };
 pub use recording::{Break, Error as ReadError, Frame, Recording, recordings};
 pub use ring::{kept_module, module_file};
+pub use shelf::{Kept, kept};
 pub use tail::last_records;
 
 use writer::{Message, Writer};

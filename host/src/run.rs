@@ -247,9 +247,10 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         world,
         metrics,
         told,
+        recordings: recordings.clone(),
+        stop: stop.clone(),
     };
-    let server =
-        tokio::spawn(http::serve(listener, pages, stop.clone()).instrument(info_span!("http")));
+    let server = tokio::spawn(http::serve(listener, pages).instrument(info_span!("http")));
     info!(listen = %listen_addr, recordings = %recordings.display(), "Started");
 
     until_stopped(&stop, server).await?;

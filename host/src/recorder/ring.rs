@@ -143,6 +143,33 @@ pub(super) fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(segments)
 }
 
+/// Whether a file of this name, relative to its directory, is a segment or a module.
+pub(super) fn is_of_recorder(name: &str) -> bool {
+    let between = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);
+    let segment = between(PREFIX, SUFFIX)
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|one| one.is_ascii_digit()));
+    let module = between(&format!("{MODULES}/"), ".wasm")
+        .is_some_and(|hex| !hex.is_empty() && hex.bytes().all(|one| one.is_ascii_alphanumeric()));
+    segment || module
+}
+
+/// The modules that are kept in a directory of recordings, whole ones only.
+pub(super) fn modules(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = directory.join(MODULES);
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "wasm")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Where the module of this digest is kept in a directory of recordings.
 #[must_use]
 pub fn module_file(directory: &Path, digest: &str) -> PathBuf {
