@@ -5,6 +5,7 @@
 
 mod data;
 mod membership;
+mod present;
 mod space;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contract::{ClusterId, MemberId};
 
 pub(crate) use data::{Data, Filling, Op, QUOTA, Row};
+pub(crate) use present::Found;
 
 /// A running member that others reach.
 #[derive(Clone, Copy, Debug)]
