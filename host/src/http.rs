@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::observe::World;
+use crate::recorder::Recorder;
 use crate::upgradeable::Told;
 
 /// What the pages show.
@@ -31,6 +32,8 @@ pub struct Pages {
     pub told: Told,
     /// The folder of recordings, for `binnacle record pull`.
     pub recordings: PathBuf,
+    /// Writes them.
+    pub recorder: Arc<Recorder>,
     /// Ends transfers that are under way.
     pub stop: CancellationToken,
 }
@@ -48,7 +51,11 @@ pub async fn serve(listener: TcpListener, pages: Pages) -> std::io::Result<()> {
 }
 
 fn router(pages: Pages) -> Router {
-    let recordings = recordings::routes(pages.recordings.clone(), pages.stop.clone());
+    let recordings = recordings::routes(
+        pages.recordings.clone(),
+        Some(Arc::clone(&pages.recorder)),
+        pages.stop.clone(),
+    );
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))

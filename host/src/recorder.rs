@@ -31,9 +31,9 @@ pub use record::{
     ShadowRecord,
 };
 pub use recording::{Break, Error as ReadError, Frame, Recording, recordings};
-pub use ring::{kept_module, module_file};
+pub use ring::{kept_module, module_file, module_name};
 pub use shelf::{Kept, kept};
-pub use tail::last_records;
+pub use tail::{backwards, last_records};
 
 use writer::{Message, Writer};
 

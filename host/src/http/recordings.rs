@@ -7,6 +7,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Request, State};
@@ -20,7 +21,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, Take};
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::{Kept, kept};
+use crate::recorder::{Kept, Recorder, kept};
 
 /// Bytes that are read at a time: what a transfer costs in memory, once or twice.
 const PIECE: usize = 64 << 10;
@@ -31,15 +32,25 @@ const FORWARDED: [&str; 2] = ["forwarded", "x-forwarded-for"];
 #[derive(Clone)]
 struct Shelf {
     folder: PathBuf,
+    recorder: Option<Arc<Recorder>>,
     stop: CancellationToken,
 }
 
-pub(crate) fn routes(folder: PathBuf, stop: CancellationToken) -> Router {
+/// The pages. What `recorder` still holds in memory is written before the files are listed.
+pub(crate) fn routes(
+    folder: PathBuf,
+    recorder: Option<Arc<Recorder>>,
+    stop: CancellationToken,
+) -> Router {
     Router::new()
         .route("/recordings", get(list))
         .route("/recordings/{*name}", get(one))
         .route_layer(middleware::from_fn(from_within))
-        .with_state(Shelf { folder, stop })
+        .with_state(Shelf {
+            folder,
+            recorder,
+            stop,
+        })
 }
 
 async fn from_within(
@@ -64,8 +75,16 @@ fn is_within(peer: IpAddr, headers: &HeaderMap) -> bool {
 }
 
 async fn list(State(shelf): State<Shelf>) -> Response {
-    let folder = shelf.folder;
-    match blocking(move || kept(&folder)).await {
+    let Shelf {
+        folder, recorder, ..
+    } = shelf;
+    let listed = blocking(move || {
+        if let Some(recorder) = recorder {
+            recorder.flush();
+        }
+        kept(&folder)
+    });
+    match listed.await {
         Ok(files) => Json(files).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

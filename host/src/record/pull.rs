@@ -3,30 +3,18 @@
 //! Files are taken over as they are, piece by piece; what they hold is not looked at. Who may do this, the API server says:
 //! it needs listing pods and forwarding ports in the operator's namespace.
 
-mod pod;
-
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
-use kube::{Api, Client};
 use serde::Serialize;
 use tokio::fs;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::operator::{self, Connection, Reach};
 use crate::output::{self, Format, count, grouped};
 use crate::recorder::Kept;
-use crate::run::{kube_config, runtime};
-use pod::Connection;
-
-/// What the manifests give the operator's pods.
-const SELECTOR: &str = "app.kubernetes.io/name=binnacle";
-/// Where the operator answers unless its pod says another port.
-const PORT: u16 = 8080;
-/// Name of that port.
-const PORT_NAME: &str = "http";
+use crate::run::runtime;
 
 /// Arguments of `binnacle record pull`.
 #[derive(Debug, clap::Args)]
@@ -40,9 +28,8 @@ pub struct PullArgs {
     /// Only this pod of the operator; without it, all that run
     #[arg(long)]
     pod: Option<String>,
-    /// Kubeconfig file. Without it: $KUBECONFIG, ~/.kube/config, or the pod's service account.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    reach: Reach,
     /// How it is told what was written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
@@ -68,25 +55,21 @@ pub fn pull(args: PullArgs) -> anyhow::Result<()> {
         to,
         namespace,
         pod,
-        kubeconfig,
+        reach,
         output,
     } = args;
     let pulled = runtime()?.block_on(async {
-        let config = kube_config(kubeconfig).await?;
-        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).context("the Kubernetes client cannot be made")?;
-        let api: Api<Pod> = Api::namespaced(client, &namespace);
-        let pods = running(&api, &namespace, pod.as_deref()).await?;
+        let (client, namespace) = reach.client(namespace).await?;
         let mut pulled = Vec::new();
-        for (name, port) in pods {
-            let folder = to.join(&name);
-            let from = format!("pod {namespace}/{name}");
-            let one = async {
-                let mut connection = Connection::open(&api, &name, port).await?;
-                pull_from(&mut connection, &name, folder).await
-            };
+        for operator in operator::running(&client, &namespace, pod.as_deref()).await? {
+            let folder = to.join(operator.name());
+            let one =
+                async { pull_from(&mut operator.connect().await?, operator.name(), folder).await };
             let one = one.await;
-            pulled.push(one.with_context(|| format!("the recordings of {from} are not complete"))?);
+            pulled.push(one.with_context(|| {
+                let name = operator.name();
+                format!("the recordings of the pod {namespace}/{name} are not complete")
+            })?);
         }
         anyhow::Ok(pulled)
     })?;
@@ -95,46 +78,6 @@ pub fn pull(args: PullArgs) -> anyhow::Result<()> {
         Format::Json => output::print_json(&pulled)?,
     }
     Ok(())
-}
-
-/// The operator's pods with the port each answers on.
-async fn running(
-    api: &Api<Pod>,
-    namespace: &str,
-    only: Option<&str>,
-) -> anyhow::Result<Vec<(String, u16)>> {
-    let found = api
-        .list(&ListParams::default().labels(SELECTOR))
-        .await
-        .with_context(|| format!("the pods of the namespace {namespace} cannot be listed"))?;
-    let is_running = |pod: &Pod| {
-        let status = pod.status.as_ref();
-        status.and_then(|status| status.phase.as_deref()) == Some("Running")
-    };
-    let pods: Vec<(String, u16)> = found
-        .items
-        .iter()
-        .filter(|pod| is_running(pod))
-        .filter_map(|pod| Some((pod.metadata.name.clone()?, port(pod))))
-        .filter(|(name, _)| only.is_none_or(|only| only == name))
-        .collect();
-    if pods.is_empty() {
-        let whose = only.map_or_else(
-            || format!("no pod with the label {SELECTOR}"),
-            |only| format!("no pod {only} of the operator"),
-        );
-        bail!("{whose} runs in the namespace {namespace}: name the operator's with --namespace");
-    }
-    Ok(pods)
-}
-
-fn port(pod: &Pod) -> u16 {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    let mut ports = containers.flat_map(|container| container.ports.iter().flatten());
-    ports
-        .find(|port| port.name.as_deref() == Some(PORT_NAME))
-        .and_then(|port| u16::try_from(port.container_port).ok())
-        .unwrap_or(PORT)
 }
 
 async fn pull_from(
@@ -259,7 +202,7 @@ mod tests {
     async fn operator(folder: &Path) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let routes = routes(folder.to_owned(), CancellationToken::new());
+        let routes = routes(folder.to_owned(), None, CancellationToken::new());
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async { axum::serve(listener, service).await });
         address

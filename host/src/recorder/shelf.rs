@@ -20,6 +20,12 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Whether it holds decisions, and no module.
+    #[must_use]
+    pub fn is_segment(&self) -> bool {
+        ring::is_segment(&self.name)
+    }
+
     /// The path of this name within `folder`, if it is a name that a recorder gives.
     #[must_use]
     pub fn within(&self, folder: &Path) -> Option<PathBuf> {

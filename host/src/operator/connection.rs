@@ -25,14 +25,14 @@ const LIST: usize = 1 << 20;
 const REFUSAL: usize = 1 << 10;
 
 /// Stays open as long as it is kept.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     requests: SendRequest<Empty<Bytes>>,
     pod: String,
     _forwarding: Option<Portforwarder>,
 }
 
 /// The bytes of one file as they come.
-pub(super) struct Body {
+pub(crate) struct Body {
     incoming: Incoming,
     name: String,
     /// What is still to come.
@@ -40,7 +40,7 @@ pub(super) struct Body {
 }
 
 impl Connection {
-    pub(super) async fn open(api: &Api<Pod>, pod: &str, port: u16) -> anyhow::Result<Self> {
+    pub(crate) async fn open(api: &Api<Pod>, pod: &str, port: u16) -> anyhow::Result<Self> {
         let ports = [port];
         let mut forwarding = in_time(api.portforward(pod, &ports))
             .await?
@@ -51,7 +51,7 @@ impl Connection {
         Self::over(stream, pod, Some(forwarding)).await
     }
 
-    pub(super) async fn over(
+    pub(crate) async fn over(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         pod: &str,
         forwarding: Option<Portforwarder>,
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// The files that there are.
-    pub(super) async fn list(&mut self) -> anyhow::Result<Vec<Kept>> {
+    pub(crate) async fn list(&mut self) -> anyhow::Result<Vec<Kept>> {
         let answer = self.get("/recordings").await?;
         ensure!(
             answer.status() != StatusCode::NOT_FOUND,
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     /// One of them; none when it is gone.
-    pub(super) async fn open_file(&mut self, name: &str) -> anyhow::Result<Option<Body>> {
+    pub(crate) async fn open_file(&mut self, name: &str) -> anyhow::Result<Option<Body>> {
         let answer = self.get(&format!("/recordings/{name}")).await?;
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Connection {
 
 impl Body {
     /// The next bytes; none at the end, which is the announced one.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Option<Bytes>> {
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Bytes>> {
         let Self {
             incoming,
             name,
