@@ -6,5 +6,6 @@ mod damage;
 mod equal;
 mod exports;
 mod fixtures;
+mod plan;
 mod reproducible;
 mod ring;

@@ -220,7 +220,12 @@ fn act(pass: &Pass, action: &Action) -> Step {
         after: pass.at,
         what,
         name: format!("{}{}", effect.name(), kind.unwrap_or_default()),
-        words: words::action(action, &pass.snapshot),
+        words: if let Effect::Apply { object } = effect {
+            let does = if is_new { "Create" } else { "Bring up to date" };
+            format!("{does} the {} {}", object.kind().name(), object.name())
+        } else {
+            words::action(action, &pass.snapshot)
+        },
     }
 }
 

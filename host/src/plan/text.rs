@@ -119,6 +119,7 @@ fn end_line(end: &End) -> String {
     let about = about(*after);
     let members = format!("{}, {healthy} healthy", count(*members, "member"));
     match (at_rest, unfinished) {
+        (true, _) if after.0 == 0 => format!("It is at rest: {members}."),
         (true, _) => {
             format!(
                 "At its end, after about {about} of the model's time: {members}; nothing is left to do."
