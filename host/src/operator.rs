@@ -7,7 +7,7 @@ mod latest;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use k8s_openapi::api::core::v1 as core;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -65,6 +65,14 @@ impl Operator {
     }
 }
 
+/// What the API server says, without the form it has in answers.
+pub(crate) fn in_words(error: kube::Error) -> anyhow::Error {
+    match error {
+        kube::Error::Api(status) => anyhow!("{}", status.message),
+        other => other.into(),
+    }
+}
+
 /// The operator's pods that run, at least one.
 pub(crate) async fn running(
     client: &Client,
@@ -75,6 +83,7 @@ pub(crate) async fn running(
     let found = pods
         .list(&ListParams::default().labels(SELECTOR))
         .await
+        .map_err(in_words)
         .with_context(|| format!("the pods of the namespace {namespace} cannot be listed"))?;
     let is_running = |pod: &core::Pod| {
         let status = pod.status.as_ref();

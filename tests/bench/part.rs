@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use tests::scenario::Suite;
 
 use crate::figure::Figure;
-use crate::{births, decisions, disks, memory, replays, sizes, writes};
+use crate::{births, decisions, disks, memory, replays, sizes, swaps, writes};
 
 /// One thing to measure. The order is that of a run: what disturbs the machine least comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,10 @@ pub(crate) enum Part {
     Writes,
     Decisions,
     Replays,
+    Swaps,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part::Memory,
     Part::Births,
     Part::Disks,
@@ -28,6 +29,7 @@ const PARTS: [Part; 7] = [
     Part::Writes,
     Part::Decisions,
     Part::Replays,
+    Part::Swaps,
 ];
 
 impl Part {
@@ -66,6 +68,13 @@ impl Part {
                 "decision_native_us",
             ],
             Self::Replays => &["replay_per_s"],
+            Self::Swaps => &[
+                "swap_ms",
+                "swap_missed",
+                "module_load_ms",
+                "shadow_cost_us",
+                "rss_after_2000_swaps_mib",
+            ],
         }
     }
 
@@ -82,6 +91,7 @@ impl Part {
             Self::Writes => writes::measure(bench).await,
             Self::Decisions => decisions::measure(bench).await,
             Self::Replays => replays::measure(bench).await,
+            Self::Swaps => swaps::measure(bench).await,
         }
     }
 }

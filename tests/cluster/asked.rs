@@ -20,7 +20,15 @@ pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()
     let cluster = scenario.create_healthy("shop", spec::on_volumes(1)).await?;
     let kubeconfig = person(scenario).await?;
     let to = scenario.folder().join("pulled");
-    let pull = ["record", "pull", "--to", text(&to)?];
+    let namespace = scenario.namespace().to_owned();
+    let pull = [
+        "record",
+        "pull",
+        "--namespace",
+        &namespace,
+        "--to",
+        text(&to)?,
+    ];
 
     let refused = ask(scenario, &kubeconfig, &pull, 2).await?;
     ensure!(refused.contains("cannot be listed"), "{refused}");
@@ -33,7 +41,13 @@ pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()
     ask(scenario, &kubeconfig, &pull, 0).await?;
     ask(scenario, &kubeconfig, &["record", "check", text(&to)?], 0).await?;
 
-    let explained = ask(scenario, &kubeconfig, &["explain", "shop"], 0).await?;
+    let explained = ask(
+        scenario,
+        &kubeconfig,
+        &["explain", "shop", "--namespace", &namespace],
+        0,
+    )
+    .await?;
     for words in [
         "What is waited for\n  nothing",
         "QuorumHealthy",
@@ -51,7 +65,13 @@ pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()
         });
         Ok(std::fs::write(&file, object.to_string())?)
     };
-    let plan = ["plan", "--filename", text(&file)?];
+    let plan = [
+        "plan",
+        "--namespace",
+        &namespace,
+        "--filename",
+        text(&file)?,
+    ];
     edited(spec::on_volumes(1))?;
     let same = ask(scenario, &kubeconfig, &plan, 0).await?;
     ensure!(same.contains("Nothing would be done"), "{same}");
@@ -86,7 +106,14 @@ async fn done_as_planned(scenario: &Scenario, kubeconfig: &Path, planned: &Value
     ask(
         scenario,
         kubeconfig,
-        &["record", "pull", "--to", text(&to)?],
+        &[
+            "record",
+            "pull",
+            "--namespace",
+            scenario.namespace(),
+            "--to",
+            text(&to)?,
+        ],
         0,
     )
     .await?;

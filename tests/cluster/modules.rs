@@ -16,13 +16,14 @@ use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tests::scenario::{MODULE_DEFINITION, Scenario, definition_of, spec};
+use tests::sealed::marked;
 use tests::testbed::wait;
 
 pub(crate) use refused::refused;
 pub(crate) use rollout::rolled_out;
 
 use crate::writer::Writer;
-use variants::{marked, trapping};
+use variants::trapping;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Swaps while a cluster grows and shrinks again.

@@ -124,6 +124,7 @@ async fn conditions(
     let Some(object) = api
         .get_opt(name)
         .await
+        .map_err(operator::in_words)
         .with_context(|| format!("{KIND} {namespace}/{name} cannot be read"))?
     else {
         bail!("there is no {KIND} {namespace}/{name}");

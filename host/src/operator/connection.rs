@@ -15,6 +15,7 @@ use kube::Api;
 use kube::api::Portforwarder;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::in_words;
 use crate::recorder::Kept;
 
 /// How long an answer, or the next piece of one, may take.
@@ -44,6 +45,7 @@ impl Connection {
         let ports = [port];
         let mut forwarding = in_time(api.portforward(pod, &ports))
             .await?
+            .map_err(in_words)
             .context("the API server does not forward its port")?;
         let stream = forwarding
             .take_stream(port)

@@ -11,8 +11,8 @@ use kube::{Api, Client};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::observe::project;
-use crate::observe::resource_kind;
+use crate::observe::{project, resource_kind};
+use crate::operator::in_words;
 use crate::output;
 
 /// What a file asks for.
@@ -73,6 +73,7 @@ impl Edit {
         let before = api
             .get_opt(&self.name)
             .await
+            .map_err(in_words)
             .with_context(|| format!("{} cannot be read", whose()))?;
         let dry = PostParams {
             dry_run: true,

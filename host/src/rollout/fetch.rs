@@ -196,6 +196,17 @@ mod tests {
         assert_eq!(unpacked.len(), MODULE_LIMIT + 1);
     }
 
+    /// Whoever puts one there must not fill the operator's memory with it.
+    #[test]
+    fn a_file_of_ten_gigabytes_is_read_to_the_limit_and_no_further() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file()
+            .set_len(10 << 30)
+            .expect("a hole takes no disk");
+        let read = bounded(file.path()).expect("it can be read");
+        assert_eq!(read.len(), MODULE_LIMIT + 1);
+    }
+
     #[test]
     fn what_is_not_packed_is_taken_as_it_is() {
         assert_eq!(unpacked(b"\0asm".to_vec()).expect("bytes"), b"\0asm");

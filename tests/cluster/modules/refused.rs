@@ -5,8 +5,9 @@ use contract::ModulePhase;
 use host::module::digest;
 use serde_json::json;
 use tests::scenario::{ReconcilerModule, Scenario, spec};
+use tests::sealed::marked;
 
-use super::variants::{importing, marked, of_a_newer_schema, trapping};
+use super::variants::{importing, of_a_newer_schema, trapping};
 use super::{from_config_map, is_active, packed, stock};
 
 pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
