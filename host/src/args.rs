@@ -1,10 +1,10 @@
 //! The command line: verbs, what they need, and the exit code each answer stands for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 
 use crate::error::Chain;
@@ -13,7 +13,8 @@ use crate::inspect::{InspectArgs, inspect};
 use crate::module::{self, digest};
 use crate::modules::{self, DiffArgs, PackArgs};
 use crate::output::{self, Format};
-use crate::record::{self, CheckArgs, CutArgs};
+use crate::plan::{self, PlanArgs};
+use crate::record::{self, CheckArgs, CutArgs, PullArgs};
 use crate::replay::{self, ReplayArgs, Verdict};
 use crate::run::{self, RunArgs};
 
@@ -23,6 +24,10 @@ const AS_EXPECTED: u8 = 0;
 const DIFFERS: u8 = 1;
 /// Something could not be read or was refused.
 const REFUSED: u8 = 2;
+/// Of a plan: something would be done.
+const CHANGES: u8 = 2;
+/// Of a plan: there is none, or nothing of it can be done.
+const NO_PLAN: u8 = 1;
 
 /// Runs etcd clusters on Kubernetes. What is done is decided by a sealed WebAssembly module.
 #[derive(Debug, Parser)]
@@ -46,9 +51,11 @@ enum Verb {
     Run(Box<RunArgs>),
     /// Decide recorded snapshots again, with no cluster, and say whether each decision is equal
     Replay(ReplayArgs),
-    /// Tell one recorded decision in words, or list them
-    Explain(ExplainArgs),
-    /// Cut a file out of recordings, and prove that no secret is in one
+    /// Tell what would be done about an edited cluster, step by step, and change nothing
+    Plan(Box<PlanArgs>),
+    /// Tell in words what is done about a living cluster and what is waited for, or a recorded decision; or list them
+    Explain(Box<ExplainArgs>),
+    /// Take recordings out of an operator, cut a file out of them, prove that no secret is in one
     #[command(subcommand)]
     Record(RecordVerb),
     /// Look at and make reconciler modules
@@ -58,6 +65,8 @@ enum Verb {
 
 #[derive(Debug, Subcommand)]
 enum RecordVerb {
+    /// Take recordings and modules out of a running operator, through the API server
+    Pull(PullArgs),
     /// Write the decisions of one cluster and time into one file, with the modules that made them
     Cut(CutArgs),
     /// Prove that no Secret data is in recordings
@@ -105,20 +114,41 @@ struct CompileArgs {
     cache_dir: PathBuf,
 }
 
+/// The command line under the name that it was called by: kubectl's plugins are called by their file names.
+fn named(program: &Path) -> clap::Command {
+    let command = Args::command();
+    match program.file_stem().and_then(|name| name.to_str()) {
+        Some("kubectl-binnacle") => command.bin_name("kubectl binnacle"),
+        Some(_) | None => command,
+    }
+}
+
 impl Args {
     /// Reads the command line of this process; flags of the archived operator behind `run` may have one dash.
     #[must_use]
     pub fn read() -> Self {
-        Self::parse_from(run::with_two_dashes(std::env::args_os()))
+        let words = run::with_two_dashes(std::env::args_os());
+        let name = words.first().map(PathBuf::from).unwrap_or_default();
+        let matches = named(&name).get_matches_from(words);
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
     /// Does what was asked for. An error is told on standard error, or as the JSON document that was asked for.
     #[must_use]
     pub fn execute(self) -> ExitCode {
         let format = self.verb.format();
+        // Like other tools that plan, so that a script can tell changes from errors.
+        let on_error = match &self.verb {
+            Verb::Plan(_) => NO_PLAN,
+            Verb::Run(_)
+            | Verb::Replay(_)
+            | Verb::Explain(_)
+            | Verb::Record(_)
+            | Verb::Module(_) => REFUSED,
+        };
         let code = self.verb.execute().unwrap_or_else(|error| {
             output::fail(format, &Chain(error.as_ref()));
-            REFUSED
+            on_error
         });
         ExitCode::from(code)
     }
@@ -128,7 +158,9 @@ impl Verb {
     const fn format(&self) -> Format {
         match self {
             Self::Replay(args) => args.output,
+            Self::Plan(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Record(RecordVerb::Pull(args)) => args.output,
             Self::Record(RecordVerb::Cut(args)) => args.output,
             Self::Record(RecordVerb::Check(args)) => args.output,
             Self::Module(ModuleVerb::Inspect(args)) => args.output,
@@ -150,7 +182,13 @@ impl Verb {
                 Verdict::Differs => DIFFERS,
                 Verdict::Unreadable => REFUSED,
             }),
-            Self::Explain(args) => explain::run(&args).map(|()| AS_EXPECTED),
+            Self::Plan(args) => plan::run(*args).map(|verdict| match verdict {
+                plan::Verdict::Nothing => AS_EXPECTED,
+                plan::Verdict::Changes => CHANGES,
+                plan::Verdict::Stuck => NO_PLAN,
+            }),
+            Self::Explain(args) => explain::run(*args).map(|()| AS_EXPECTED),
+            Self::Record(RecordVerb::Pull(args)) => record::pull(args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Cut(args)) => record::cut(&args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Check(args)) => {
                 record::check(&args).map(|clean| if clean { AS_EXPECTED } else { DIFFERS })
@@ -191,4 +229,27 @@ fn seal(args: &SealArgs) -> anyhow::Result<()> {
             sealed.digest
         )),
     }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_whole() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_the_program_as_it_was_called() {
+        let usage = |program: &str| {
+            let mut command = named(Path::new(program));
+            let help = command.try_get_matches_from_mut([program, "plan", "--help"]);
+            help.expect_err("help ends it").to_string()
+        };
+        let plugin = usage("/usr/local/bin/kubectl-binnacle");
+        assert!(plugin.contains("Usage: kubectl binnacle plan"), "{plugin}");
+        let plain = usage("/usr/local/bin/binnacle");
+        assert!(plain.contains("Usage: binnacle plan"), "{plain}");
+    }
 }

@@ -1,48 +1,91 @@
-//! `binnacle explain`: tells a recorded decision in words, or lists decisions to choose from.
+//! `binnacle explain`: tells a living cluster, or a recorded decision, in words, or lists decisions to choose from.
 //!
-//! Reads recordings alone. It tells what was seen, decided and done; it judges nothing and decides nothing again.
+//! It tells what was seen, decided and done; it judges nothing and decides nothing again.
 
+mod living;
 mod results;
 mod seen;
 mod story;
 mod table;
-mod words;
+pub(crate) mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use serde_json::json;
 
+use crate::operator::Reach;
 use crate::output::{self, Format};
 use crate::recorder::{Record, Recording, recordings};
+use crate::run::runtime;
 
 /// Arguments of `binnacle explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// A recording: a file, or a directory of them.
-    path: PathBuf,
-    /// The number of the decision to tell; without it, all decisions are listed.
+    /// A recording, which is a file or a directory of them; or the name of a living EtcdCluster
+    #[arg(value_name = "PATH|NAME")]
+    what: PathBuf,
+    /// Of a recording: the number of the decision to tell; without it, all decisions are listed
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
-    /// How the answer is printed.
+    /// Of a living cluster: its namespace; without it, that of the kubeconfig
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Of a living cluster: the operator's namespace; without it, that of the cluster
+    #[arg(long, value_name = "NAMESPACE")]
+    operator_namespace: Option<String>,
+    #[command(flatten)]
+    reach: Reach,
+    /// How the answer is printed
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }
 
-/// Prints one decision in words, or the list of all.
+/// Prints a living cluster or one decision in words, or the list of all decisions.
 ///
 /// # Errors
-/// When the recording cannot be read or has no such decision, or the answer cannot be printed.
-pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
-    let ExplainArgs { path, at, output } = args;
+/// When the cluster or the recording cannot be read or has no such decision, or the answer cannot be printed.
+pub fn run(args: ExplainArgs) -> anyhow::Result<()> {
+    let ExplainArgs {
+        what,
+        at,
+        namespace,
+        operator_namespace,
+        reach,
+        output,
+    } = args;
+    match name_of_cluster(&what, at.is_some(), namespace.is_some()) {
+        Some(name) => {
+            let asked = living::Asked {
+                name,
+                namespace,
+                operators: operator_namespace,
+                reach,
+            };
+            runtime()?.block_on(living::explain(asked, output))
+        }
+        None => recorded(&what, at, output),
+    }
+}
+
+/// What has the form of a name and is no file is a cluster's name.
+fn name_of_cluster(what: &Path, is_at: bool, has_namespace: bool) -> Option<String> {
+    let name = what.to_str()?;
+    let letters =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_name = !name.is_empty() && name.chars().all(letters);
+    (is_name && !is_at && (has_namespace || !what.exists())).then(|| name.to_owned())
+}
+
+fn recorded(path: &Path, at: Option<u64>, output: Format) -> anyhow::Result<()> {
     let files = recordings(path)?;
     let Some(seq) = at else {
-        if table::print(&files, *output)? == 0 {
+        if table::print(&files, output)? == 0 {
             bail!("{} holds no decision that can be read", path.display());
         }
         return Ok(());
     };
-    let Some(record) = find(&files, *seq)? else {
+    let Some(record) = find(&files, seq)? else {
         bail!(
             "{} has no record {seq}: list them with `binnacle explain {0}`",
             path.display()
@@ -86,4 +129,21 @@ fn each_record(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_paths() {
+        let name = |what: &str, at, namespace| name_of_cluster(Path::new(what), at, namespace);
+        assert_eq!(name("shop", false, false).as_deref(), Some("shop"));
+        assert_eq!(name("src", false, true).as_deref(), Some("src"));
+        assert_eq!(name("src", false, false), None, "a folder of this crate");
+        for path in ["./shop", "shop.jsonl.zst", "/var/lib", ""] {
+            assert_eq!(name(path, false, true), None, "{path}");
+        }
+        assert_eq!(name("shop", true, false), None);
+    }
 }

@@ -1,7 +1,11 @@
-//! `/healthz`, `/readyz` and `/metrics`.
+//! `/healthz`, `/readyz` and `/metrics`; recordings, for those who come through the API server.
 //!
 //! Serves what others know; it knows nothing itself.
 
+pub(crate) mod recordings;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -14,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::observe::World;
+use crate::recorder::Recorder;
 use crate::upgradeable::Told;
 
 /// What the pages show.
@@ -25,28 +30,38 @@ pub struct Pages {
     pub metrics: Metrics,
     /// Ready when it is said.
     pub told: Told,
+    /// The folder of recordings, for `binnacle record pull`.
+    pub recordings: PathBuf,
+    /// Writes them.
+    pub recorder: Arc<Recorder>,
+    /// Ends transfers that are under way.
+    pub stop: CancellationToken,
 }
 
 /// Serves the pages until `stop`.
 ///
 /// # Errors
 /// The socket failed.
-pub async fn serve(
-    listener: TcpListener,
-    pages: Pages,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
-    axum::serve(listener, router(pages))
+pub async fn serve(listener: TcpListener, pages: Pages) -> std::io::Result<()> {
+    let stop = pages.stop.clone();
+    let service = router(pages).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service)
         .with_graceful_shutdown(stop.cancelled_owned())
         .await
 }
 
 fn router(pages: Pages) -> Router {
+    let recordings = recordings::routes(
+        pages.recordings.clone(),
+        Some(Arc::clone(&pages.recorder)),
+        pages.stop.clone(),
+    );
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .with_state(pages)
+        .merge(recordings)
 }
 
 /// An instance that waits for the lease is ready too: it can take over at once.

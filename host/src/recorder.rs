@@ -14,6 +14,7 @@ mod frame;
 mod record;
 mod recording;
 mod ring;
+mod shelf;
 mod tail;
 mod writer;
 
@@ -30,8 +31,9 @@ pub use record::{
     ShadowRecord,
 };
 pub use recording::{Break, Error as ReadError, Frame, Recording, recordings};
-pub use ring::{kept_module, module_file};
-pub use tail::last_records;
+pub use ring::{kept_module, module_file, module_name};
+pub use shelf::{Kept, kept};
+pub use tail::{backwards, last_records};
 
 use writer::{Message, Writer};
 

@@ -17,6 +17,7 @@ mod entry;
 mod fetch;
 mod load;
 mod objects;
+mod recheck;
 mod status;
 mod tell;
 mod wanted;
@@ -44,6 +45,7 @@ use crate::roster::{Lineup, Roster, Seat};
 use assign::{Assigned, assign};
 use entry::{Entry, Order};
 use load::{Loader, Outcome};
+use recheck::Looked;
 use tell::Teller;
 
 /// How often counts are looked at while there are modules.
@@ -91,6 +93,7 @@ struct Rollout {
     queue: Arc<Queue>,
     entries: BTreeMap<String, Entry>,
     loads: JoinSet<(String, String, i64, Outcome)>,
+    looks: JoinSet<(String, String, i64, Looked)>,
     teller: Teller,
 }
 
@@ -136,6 +139,7 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         queue,
         entries: BTreeMap::new(),
         loads: JoinSet::new(),
+        looks: JoinSet::new(),
         teller: Teller::new(client, instance, leadership),
     };
     rollout.show(&roster.current());
@@ -153,6 +157,7 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
             tokio::select! {
                 changed = seen.changed() => if changed.is_err() { return },
                 Some(done) = rollout.loads.join_next() => rollout.take(done),
+                Some(done) = rollout.looks.join_next() => rollout.looked(done),
                 () = roster.failure() => {}
                 _ = leads.changed() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -237,6 +242,34 @@ impl Rollout {
         }
     }
 
+    /// Begins to look at the sources whose time has come.
+    fn look(&mut self, now: Instant) {
+        for (name, entry) in &mut self.entries {
+            let Some(look) = entry.look(now) else {
+                continue;
+            };
+            let (uid, generation) = (entry.resource.uid.clone(), entry.resource.generation);
+            let (name, loader) = (name.clone(), self.loader.clone());
+            self.looks
+                .spawn(async move { (name, uid, generation, loader.look(look).await) });
+        }
+    }
+
+    fn looked(&mut self, done: Result<(String, String, i64, Looked), tokio::task::JoinError>) {
+        let (name, uid, generation, looked) = match done {
+            Ok(done) => done,
+            Err(panic) => return warn!(error = %panic, "Looking at a source ended in a panic"),
+        };
+        let entry = self.entries.get_mut(&name);
+        let order = entry
+            .filter(|entry| entry.resource.uid == uid)
+            .and_then(|entry| entry.looked(generation, looked));
+        if let Some(order) = order {
+            info!(module = name, "The source holds another module");
+            self.load(&name, order);
+        }
+    }
+
     /// Brings roster and statuses up to date.
     async fn step(&mut self) {
         let now = Instant::now();
@@ -259,6 +292,7 @@ impl Rollout {
         for (name, order) in retries {
             self.load(&name, order);
         }
+        self.look(now);
         let assigned = assign(&self.built_in, &self.entries);
         self.publish(&assigned);
         self.teller.tell(&self.entries, &assigned).await;

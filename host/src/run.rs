@@ -100,7 +100,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         warn!("The flag {said}");
     }
 
-    let config = kube_config(kubeconfig).await?;
+    let config = kube_config(kubeconfig, None).await?;
     let namespace = namespace
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| config.default_namespace.clone());
@@ -247,9 +247,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         world,
         metrics,
         told,
+        recordings: recordings.clone(),
+        recorder: Arc::clone(&recorder),
+        stop: stop.clone(),
     };
-    let server =
-        tokio::spawn(http::serve(listener, pages, stop.clone()).instrument(info_span!("http")));
+    let server = tokio::spawn(http::serve(listener, pages).instrument(info_span!("http")));
     info!(listen = %listen_addr, recordings = %recordings.display(), "Started");
 
     until_stopped(&stop, server).await?;

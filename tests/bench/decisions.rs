@@ -58,7 +58,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
 }
 
 /// The bytes that crossed the boundary.
-fn snapshots(folder: &Path) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn snapshots(folder: &Path) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for file in recordings(folder)? {
         let mut recording = Recording::open(&file)?;

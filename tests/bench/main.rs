@@ -13,6 +13,7 @@ mod proxy;
 mod replays;
 mod sight;
 mod sizes;
+mod swaps;
 mod writes;
 mod yardstick;
 

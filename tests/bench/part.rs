@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use tests::scenario::Suite;
 
 use crate::figure::Figure;
-use crate::{births, decisions, disks, histories, memory, replays, sizes, writes};
+use crate::{births, decisions, disks, histories, memory, replays, sizes, swaps, writes};
 
 /// One thing to measure. The order is that of a run: what disturbs the machine least comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,10 @@ pub(crate) enum Part {
     Decisions,
     Replays,
     Histories,
+    Swaps,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part::Memory,
     Part::Births,
     Part::Disks,
@@ -30,6 +31,7 @@ const PARTS: [Part; 8] = [
     Part::Decisions,
     Part::Replays,
     Part::Histories,
+    Part::Swaps,
 ];
 
 impl Part {
@@ -69,6 +71,13 @@ impl Part {
             ],
             Self::Replays => &["replay_per_s"],
             Self::Histories => &["histories_per_min"],
+            Self::Swaps => &[
+                "swap_ms",
+                "swap_missed",
+                "module_load_ms",
+                "shadow_cost_us",
+                "rss_after_2000_swaps_mib",
+            ],
         }
     }
 
@@ -86,6 +95,7 @@ impl Part {
             Self::Decisions => decisions::measure(bench).await,
             Self::Replays => replays::measure(bench).await,
             Self::Histories => histories::measure(bench).await,
+            Self::Swaps => swaps::measure(bench).await,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! a node or the API server run alone; the last one replays the recordings of all the others.
 
 mod adopt;
+mod asked;
 mod backup;
 mod bad_input;
 mod birth;
@@ -320,6 +321,10 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "disks::a_deleted_volume_claim_is_replaced_and_the_data_is_kept",
             disks::claim_deleted,
+        ),
+        scenarios.trial(
+            "asked::recordings_plans_and_explanations_come_through_the_api_server_to_who_may",
+            asked::through_the_api_server,
         ),
         scenarios.trial(
             "restarts::the_deployment_runs_a_cluster_and_its_successor_leaves_it_alone",

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
+mod foresight;
 mod goal;
 mod invariants;
 mod linear;

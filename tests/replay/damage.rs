@@ -5,6 +5,7 @@ use std::path::Path;
 
 use host::recorder::{ReadError, Recording};
 
+use crate::command::{check, text};
 use crate::fixtures::{WIDE, only_file, record, recorded, recorder, snapshots};
 
 /// Numbers of all records that can be read, and where it broke off.
@@ -156,4 +157,67 @@ fn what_is_no_recording_is_refused_in_words() {
     assert!(matches!(missing, ReadError::Unreadable { .. }), "{missing}");
     let empty = host::recorder::recordings(directory.path()).expect_err("a refusal");
     assert!(matches!(empty, ReadError::Empty { .. }), "{empty}");
+}
+
+/// Whoever puts files together may put them in any order: each record stands for itself.
+#[test]
+fn reordered_frames_are_read_in_their_order_and_replay_equal() {
+    let directory = framed(4);
+    let file = only_file(directory.path());
+    let whole = fs::read(&file).expect("it is there");
+    let frames = frames(&whole);
+    let (header, records) = frames.split_first().expect("a header");
+    let backwards: Vec<u8> = std::iter::once(header)
+        .chain(records.iter().rev())
+        .flat_map(|frame| frame.iter().copied())
+        .collect();
+    fs::write(&file, backwards).expect("it can be written");
+    assert_eq!(read(&file).expect("readable"), (vec![4, 3, 2, 1], None));
+    check(
+        &["replay", text(directory.path())],
+        0,
+        &["4 decisions replayed: all equal"],
+    );
+    check(&["explain", text(&file), "--at", "2"], 0, &["Decision 2"]);
+}
+
+/// The packed frames of a file.
+fn frames(mut rest: &[u8]) -> Vec<&[u8]> {
+    let mut frames = Vec::new();
+    while !rest.is_empty() {
+        let size = zstd::zstd_safe::find_frame_compressed_size(rest).expect("a whole frame");
+        let (frame, after) = rest.split_at(size);
+        frames.push(frame);
+        rest = after;
+    }
+    frames
+}
+
+/// More lines than the address space of the process that reads them holds.
+#[test]
+fn a_recording_larger_than_memory_is_read_in_bounded_memory() {
+    const FRAME: usize = 60 << 20;
+    const FRAMES: usize = 10;
+    let directory = framed(1);
+    let file = only_file(directory.path());
+    let whole = fs::read(&file).expect("it is there");
+    let (header, record) = whole.split_at(frames(&whole)[0].len());
+    let mut lines = zstd::decode_all(record).expect("zstd");
+    lines.pop();
+    // Blanks at the end of a line of JSON mean nothing.
+    lines.resize(FRAME, b' ');
+    lines.push(b'\n');
+    let frame = zstd::encode_all(&lines[..], 1).expect("it packs");
+    drop(lines);
+    let content = [header, &frame.repeat(FRAMES)].concat();
+    fs::write(&file, content).expect("it can be written");
+    let limited = "ulimit -v 409600; exec \"$0\" explain \"$1\" --at 99";
+    let output = std::process::Command::new("sh")
+        .args(["-c", limited])
+        .arg(&tests::sealed::sealed().binary)
+        .arg(&file)
+        .output()
+        .expect("a shell");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("has no record 99"), "{told}");
 }

@@ -7,5 +7,6 @@ mod equal;
 mod exports;
 mod fixtures;
 mod model;
+mod plan;
 mod reproducible;
 mod ring;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use anyhow::Context as _;
 use cargo_metadata::MetadataCommand;
 
 /// What `make wasm` leaves behind.
@@ -48,4 +49,24 @@ fn build() -> anyhow::Result<Sealed> {
         bytes,
         binary: target.join("debug/binnacle"),
     })
+}
+
+/// The same module with another digest: a section that nothing reads, with `mark` in it.
+///
+/// # Errors
+/// When the mark has more than a hundred bytes.
+pub fn marked(module: &[u8], mark: &str) -> anyhow::Result<Vec<u8>> {
+    const NAME: &str = "mark";
+    let length = u8::try_from(1 + NAME.len() + mark.len())
+        .ok()
+        .filter(|length| *length < 0x80)
+        .context("the mark is too long for one byte of length")?;
+    let name_length = u8::try_from(NAME.len())?;
+    Ok([
+        module,
+        &[0, length, name_length],
+        NAME.as_bytes(),
+        mark.as_bytes(),
+    ]
+    .concat())
 }

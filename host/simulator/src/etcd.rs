@@ -6,6 +6,7 @@
 mod data;
 mod membership;
 mod recorded;
+mod present;
 mod space;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use contract::{ClusterId, MemberId};
 pub use recorded::{Seat, Supposition, verdict};
 
 pub(crate) use data::{Data, Filling, Op, QUOTA, Row};
+pub(crate) use present::Found;
 
 /// A running member that others reach.
 #[derive(Clone, Copy, Debug)]

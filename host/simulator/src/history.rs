@@ -224,6 +224,11 @@ impl Operator {
         })
     }
 
+    /// What became of the last decision's actions.
+    pub(crate) fn outcomes(&self) -> &[PastOutcome] {
+        &self.outcomes
+    }
+
     /// Actions of all decisions so far.
     pub(crate) const fn actions_tried(&self) -> u32 {
         self.flight.count

@@ -189,11 +189,14 @@ impl Kubernetes {
                 }
             },
             Child::PersistentVolumeClaim(claim) => {
-                self.claims.entry(name).or_insert_with(|| Claim {
-                    api: volume(claim, uid, now),
-                    number,
-                    node: None,
-                });
+                let api = volume(claim, uid, now);
+                match self.claims.get_mut(&name) {
+                    Some(found) => found.grow(api.requested, number),
+                    None => {
+                        let node = None;
+                        self.claims.insert(name, Claim { api, number, node });
+                    }
+                }
                 None
             }
             Child::Service(object) => {
@@ -208,6 +211,17 @@ impl Kubernetes {
                     .insert(name, budget(object, kept.unwrap_or(uid), number));
                 None
             }
+        }
+    }
+}
+
+impl Claim {
+    /// Its volume is as large as is asked for, at once.
+    fn grow(&mut self, requested: Option<String>, version: u32) {
+        if self.api.requested != requested {
+            self.api.resource_version = version.to_string();
+            self.api.capacity = self.api.capacity.as_ref().and_then(|_| requested.clone());
+            self.api.requested = requested;
         }
     }
 }

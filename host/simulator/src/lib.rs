@@ -1,8 +1,8 @@
 //! A model of Kubernetes and etcd in virtual time, for deciding what a module would do and what would become of it.
 //!
 //! Snapshots go out of it and decisions go in, in the types of the contract. Each decision passes the very
-//! [`envelope`] that the host runs, against reads of the model. Everything follows from a [`Plan`]: the same plan and
-//! the same decisions make the same history. It reads no clock, does no input or output, and judges nothing: a
+//! [`envelope`] that the host runs, against reads of the model. Everything follows from a [`Plan`], or from a snapshot
+//! that it goes on from: the same plan and the same decisions make the same history. It reads no clock, does no input or output, and judges nothing: a
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
@@ -13,6 +13,7 @@ mod etcd;
 mod execute;
 mod fact;
 mod faults;
+mod foresight;
 mod history;
 mod kubernetes;
 mod life;
@@ -20,6 +21,7 @@ mod members;
 mod observe;
 mod old;
 mod plan;
+mod present;
 mod release;
 mod roll;
 mod secrets;
@@ -29,6 +31,7 @@ mod world;
 pub use branch::{Branch, Choice};
 pub use etcd::{Seat, Supposition, verdict};
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
+pub use foresight::{Ending, Foresight, Pass, foresee};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
 pub use release::Release;

@@ -22,7 +22,11 @@ impl World {
         let entropy = format!("{:032x}", self.rng.u128(..));
         let (resource, objects) = match stale {
             Some(stale) => (stale.resource.clone(), stale.objects.clone()),
-            None => (self.kube.resource.clone(), self.kube.objects()),
+            None => {
+                let mut objects = self.kube.objects();
+                objects.foreign.clone_from(&self.given.foreign);
+                (self.kube.resource.clone(), objects)
+            }
         };
         Snapshot {
             schema: SCHEMA,
@@ -34,7 +38,7 @@ impl World {
             secrets: self.secrets(),
             backups: Vec::new(),
             backup: None,
-            old_lock: Observed::Absent,
+            old_lock: self.given.old_lock.clone(),
             outcomes: outcomes.to_vec(),
         }
     }

@@ -21,7 +21,7 @@ impl World {
             .pointer("/TLS/auto")
             .is_none_or(serde_json::Value::is_null)
         {
-            return BTreeMap::new();
+            return self.given.secrets.clone();
         }
         let made = TlsRole::ALL.map(|role| names::made_secret(&resource.name, role));
         let all = made

@@ -12,6 +12,7 @@ use crate::etcd::{Data, Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
+use crate::present::Given;
 use crate::release::{self, Release};
 use crate::timers::{Timer, Timers};
 
@@ -49,6 +50,9 @@ pub(crate) struct World {
     pub(crate) listed: BTreeMap<ClusterId, Vec<Row>>,
     /// The cluster that the archived operator left, which no status records at first.
     pub(crate) founded: Option<ClusterId>,
+    /// The wall clock at the beginning.
+    pub(crate) epoch: i64,
+    pub(crate) given: Given,
     writes: u32,
 }
 
@@ -82,28 +86,8 @@ impl World {
             spec,
             status: serde_json::Value::Null,
         };
-        let mut world = Self {
-            now: 0,
-            rng: fastrand::Rng::with_seed(plan.seed ^ 0x9e37_79b9_7f4a_7c15),
-            timers: Timers::default(),
-            kube: Kubernetes::new(resource),
-            etcd: Etcd::default(),
-            plan: plan.clone(),
-            facts: Vec::new(),
-            changed: true,
-            moves: 0,
-            images: true,
-            slow: false,
-            api: true,
-            acknowledged: Vec::new(),
-            words: tell.then(Vec::new),
-            late: Vec::new(),
-            landing: false,
-            electing: BTreeSet::new(),
-            listed: BTreeMap::new(),
-            founded: None,
-            writes: 0,
-        };
+        let words = tell.then(Vec::new);
+        let mut world = Self::empty(plan.clone(), Kubernetes::new(resource), words);
         for (index, planned) in plan.faults.iter().enumerate() {
             world.timers.set(planned.at, Timer::Fault(index));
         }
@@ -112,6 +96,34 @@ impl World {
             world.leave_old_cluster(old == OldPods::Renewed);
         }
         world
+    }
+
+    /// A world without members, in which nothing is due.
+    pub(crate) fn empty(plan: Plan, kube: Kubernetes, words: Option<Vec<String>>) -> Self {
+        Self {
+            now: 0,
+            rng: fastrand::Rng::with_seed(plan.seed ^ 0x9e37_79b9_7f4a_7c15),
+            timers: Timers::default(),
+            kube,
+            etcd: Etcd::default(),
+            plan,
+            facts: Vec::new(),
+            changed: true,
+            moves: 0,
+            images: true,
+            slow: false,
+            api: true,
+            acknowledged: Vec::new(),
+            words,
+            late: Vec::new(),
+            landing: false,
+            electing: BTreeSet::new(),
+            listed: BTreeMap::new(),
+            founded: None,
+            epoch: EPOCH,
+            given: Given::nothing(),
+            writes: 0,
+        }
     }
 
     /// Notes a sentence, if the history is to be told.
@@ -151,6 +163,8 @@ impl World {
             electing,
             listed,
             founded,
+            epoch: _,
+            given: _,
             writes,
         } = self;
         (now, timers.in_order(), changed, images, slow, api).hash(hasher);
@@ -160,7 +174,7 @@ impl World {
 
     /// Wall-clock time as snapshots have it.
     pub(crate) fn clock(&self) -> Millis {
-        Millis(EPOCH + self.now)
+        Millis(self.epoch + self.now)
     }
 
     pub(crate) fn after(&mut self, least: i64, most: i64, timer: Timer) {

@@ -36,7 +36,29 @@ pub(super) fn tell(record: &Record) -> serde_json::Result<String> {
             vec!["It is not in the recording.\n".to_owned()],
         ),
     }
+    let shadows = shadows(record);
+    if !shadows.is_empty() {
+        section(&mut story, "What shadows said", shadows);
+    }
     Ok(story)
+}
+
+/// What the modules said that were asked beside it and not followed, a sentence each.
+pub(super) fn shadows(record: &Record) -> Vec<String> {
+    let said = record.shadows.iter().map(|shadow| {
+        let how = match (&shadow.failure, &shadow.difference) {
+            (Some(failure), _) => format!("gave no answer: {} ({})", failure.message, failure.name),
+            (None, Some(difference)) => format!("differed: {difference}"),
+            (None, None) => "said the same".to_owned(),
+        };
+        let refused = if shadow.refused {
+            "; the envelope would have refused it"
+        } else {
+            ""
+        };
+        format!("{} ({}) {how}{refused}.\n", shadow.name, shadow.module)
+    });
+    said.collect()
 }
 
 fn head(record: &Record, snapshot: &Snapshot) -> String {

@@ -40,7 +40,7 @@ pub(super) fn requeue(after: Millis, why: Reason) -> String {
 }
 
 /// One action, as what it does.
-pub(super) fn action(action: &Action, snapshot: &Snapshot) -> String {
+pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
     match &action.effect {
         Effect::UpdateStatus { status } => {
             format!("Write the cluster's status: {}", status_words(status))

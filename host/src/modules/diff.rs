@@ -71,7 +71,7 @@ async fn read(
     namespace: Option<String>,
     kubeconfig: Option<PathBuf>,
 ) -> anyhow::Result<(String, ReconcilerModuleStatus)> {
-    let config = kube_config(kubeconfig).await?;
+    let config = kube_config(kubeconfig, None).await?;
     let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
     let client = Client::try_from(config).context("the Kubernetes client cannot be made")?;
     let found = modules(&client, &namespace)

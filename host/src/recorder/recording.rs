@@ -126,7 +126,7 @@ impl Frame {
     }
 }
 
-/// The files of a path: itself, or the segments of a directory, oldest first.
+/// The files of a path: itself, or the segments of a directory, oldest first, or else those of the directories in it.
 ///
 /// # Errors
 /// When the path cannot be read, or is a directory without recordings.
@@ -135,11 +135,27 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    match ring::segments(path) {
+    match segments(path) {
         Ok(files) if files.is_empty() => Err(Error::Empty { path: name }),
         Ok(files) => Ok(files),
         Err(source) => Err(Error::Unreadable { path: name, source }),
     }
+}
+
+/// Those of a directory itself, else of the directories in it: one for each pod they were pulled from.
+fn segments(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let own = ring::segments(path)?;
+    if !own.is_empty() {
+        return Ok(own);
+    }
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        folders.push(entry?.path());
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    let found = folders.iter().map(|folder| ring::segments(folder));
+    Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
 }
 
 /// One file, read once from its beginning to its end.
@@ -336,5 +352,32 @@ fn not_recording(path: String, why: &str) -> Error {
     Error::NotRecording {
         path,
         why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_folders_holds_the_recordings_of_all_of_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for pod in ["b", "a", "modules"] {
+            std::fs::create_dir(at(pod)).expect("it is made");
+        }
+        let names = [
+            "a/binnacle-000000000002.jsonl.zst",
+            "b/binnacle-000000000001.jsonl.zst",
+        ];
+        for name in names {
+            std::fs::write(at(name), b"").expect("it is written");
+        }
+        let found = recordings(folder.path()).expect("they are found");
+        assert_eq!(found, names.map(at));
+        let own = "binnacle-000000000009.jsonl.zst";
+        std::fs::write(at(own), b"").expect("it is written");
+        assert_eq!(recordings(folder.path()).ok(), Some(vec![at(own)]));
+        assert!(recordings(&at("modules")).is_err());
     }
 }

@@ -143,13 +143,55 @@ pub(super) fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(segments)
 }
 
+/// Whether a file of this name, relative to its directory, is a segment or a module.
+pub(super) fn is_of_recorder(name: &str) -> bool {
+    let hex = between(name, &format!("{MODULES}/"), ".wasm");
+    let is_module = hex
+        .is_some_and(|hex| !hex.is_empty() && hex.bytes().all(|one| one.is_ascii_alphanumeric()));
+    is_segment(name) || is_module
+}
+
+/// Whether a file of this name is a segment.
+pub(super) fn is_segment(name: &str) -> bool {
+    let number = between(name, PREFIX, SUFFIX);
+    number
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|one| one.is_ascii_digit()))
+}
+
+fn between<'a>(name: &'a str, prefix: &str, suffix: &str) -> Option<&'a str> {
+    name.strip_prefix(prefix)?.strip_suffix(suffix)
+}
+
+/// The modules that are kept in a directory of recordings, whole ones only.
+pub(super) fn modules(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = directory.join(MODULES);
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "wasm")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Where the module of this digest is kept in a directory of recordings.
 #[must_use]
 pub fn module_file(directory: &Path, digest: &str) -> PathBuf {
+    directory.join(module_name(digest))
+}
+
+/// The name of the module of this digest, relative to its directory of recordings.
+#[must_use]
+pub fn module_name(digest: &str) -> String {
     let name = digest.strip_prefix("sha256:").unwrap_or(digest);
     // A digest comes from a file that anybody may have written: only its digits become part of a path.
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    directory.join(MODULES).join(format!("{name}.wasm"))
+    format!("{MODULES}/{name}.wasm")
 }
 
 /// The module of this digest, if it is kept in a directory of recordings and is what it is named after.

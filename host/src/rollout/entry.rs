@@ -10,6 +10,7 @@ use kube::core::Selector;
 use serde::Deserialize;
 
 use super::load::{Error, Loaded, Outcome};
+use super::recheck::{Look, Looked, Sighting};
 use super::wanted::{Role, Wanted, wanted};
 use crate::backoff::Backoff;
 use crate::error::Chain;
@@ -32,6 +33,8 @@ pub(super) struct Entry {
     before: Option<Standing>,
     /// The module that failed beyond its limit, and how.
     pub(super) fell_back: Option<FellBack>,
+    /// What its source holds by now.
+    pub(super) sighting: Sighting,
     wanted: Option<Wanted>,
     /// The digest that a status of before this operator's start names.
     resume: Option<String>,
@@ -114,6 +117,7 @@ impl Entry {
             standing: None,
             before: None,
             fell_back: fallen(&resource, &status),
+            sighting: Sighting::default(),
             wanted: None,
             resume: None,
             resource,
@@ -164,7 +168,24 @@ impl Entry {
         self.order()
     }
 
+    /// A look at the source of what is in the role, when the time for it has come.
+    pub(super) fn look(&mut self, now: Instant) -> Option<Look> {
+        let is_settled = matches!(self.attempt, Attempt::Done) && self.fell_back.is_none();
+        let standing = self.standing.as_ref().filter(|_| is_settled)?;
+        let digest = standing.place.digest();
+        self.sighting.look(self.wanted.as_ref()?, digest, now)
+    }
+
+    /// What was found there for this generation; answers with an order when that is to be loaded.
+    pub(super) fn looked(&mut self, generation: i64, looked: Looked) -> Option<Order> {
+        let counts = generation == self.resource.generation;
+        (counts && self.sighting.take(looked))
+            .then(|| self.order())
+            .flatten()
+    }
+
     fn ask(&mut self) -> Option<Order> {
+        self.sighting = Sighting::default();
         match wanted(&self.resource.spec) {
             Ok(wanted) => {
                 self.wanted = Some(wanted);

@@ -92,6 +92,47 @@ pub(super) async fn bytes(
     }
 }
 
+/// A mark of what the source holds: as long as it is the same, so are the bytes.
+pub(super) async fn version(
+    client: &Client,
+    namespace: &str,
+    source: &Source,
+) -> Result<String, Error> {
+    match source {
+        Source::BuiltIn => Ok(String::new()),
+        Source::ConfigMap { name, .. } => {
+            let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+            let found = in_time(name, api.get_metadata_opt(name)).await?;
+            let found = found.ok_or_else(|| Error::NoConfigMap {
+                name: name.clone(),
+                namespace: namespace.to_owned(),
+            })?;
+            Ok(found.metadata.resource_version.unwrap_or_default())
+        }
+        Source::File(path) => {
+            let found = tokio::fs::metadata(path).await;
+            let found = found.map_err(|source| Error::File {
+                path: path.display().to_string(),
+                source,
+            })?;
+            Ok(format!("{:?} {}", found.modified().ok(), found.len()))
+        }
+    }
+}
+
+/// The answer to a question about the ConfigMap `name`.
+async fn in_time<T>(name: &str, asking: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
+    let named = || name.to_owned();
+    match tokio::time::timeout(TIMEOUT, asking).await {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error)) => Err(Error::ConfigMap {
+            name: named(),
+            source: Box::new(error),
+        }),
+        Err(_elapsed) => Err(Error::Silent { name: named() }),
+    }
+}
+
 async fn config_map(
     client: &Client,
     namespace: &str,
@@ -100,22 +141,11 @@ async fn config_map(
 ) -> Result<Vec<u8>, Error> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let named = || name.to_owned();
-    let found = match tokio::time::timeout(TIMEOUT, api.get_opt(name)).await {
-        Ok(Ok(Some(found))) => found,
-        Ok(Ok(None)) => {
-            return Err(Error::NoConfigMap {
-                name: named(),
-                namespace: namespace.to_owned(),
-            });
-        }
-        Ok(Err(error)) => {
-            return Err(Error::ConfigMap {
-                name: named(),
-                source: Box::new(error),
-            });
-        }
-        Err(_elapsed) => return Err(Error::Silent { name: named() }),
-    };
+    let found = in_time(name, api.get_opt(name)).await?;
+    let found = found.ok_or_else(|| Error::NoConfigMap {
+        name: named(),
+        namespace: namespace.to_owned(),
+    })?;
     let mut data = found.binary_data.unwrap_or_default();
     let Some(bytes) = data.remove(key) else {
         let keys: Vec<String> = data.into_keys().collect();
@@ -164,6 +194,17 @@ mod tests {
         assert!(bomb.len() < MODULE_LIMIT);
         let unpacked = unpacked(bomb).expect("it is zstd");
         assert_eq!(unpacked.len(), MODULE_LIMIT + 1);
+    }
+
+    /// Whoever puts one there must not fill the operator's memory with it.
+    #[test]
+    fn a_file_of_ten_gigabytes_is_read_to_the_limit_and_no_further() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file()
+            .set_len(10 << 30)
+            .expect("a hole takes no disk");
+        let read = bounded(file.path()).expect("it can be read");
+        assert_eq!(read.len(), MODULE_LIMIT + 1);
     }
 
     #[test]

@@ -119,6 +119,15 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
         );
     }
     let mut message = entry.standing.as_ref().map(in_role).unwrap_or_default();
+    let is_kept = entry
+        .standing
+        .as_ref()
+        .is_some_and(|standing| standing.kept.is_some());
+    if let Some(why) = entry.sighting.other().filter(|_| !is_kept) {
+        message.push_str(&format!(
+            " Its source does not hold it any more, which changes nothing: {why}."
+        ));
+    }
     if assigned.holder.as_ref() == Some(name) && !assigned.waiting.is_empty() {
         message.push_str(&format!(
             " The younger ReconcilerModule {} asks for the same role and waits.",

@@ -363,3 +363,66 @@ fn a_source_that_may_come_is_tried_again_and_a_bad_module_is_not() {
         Attempt::Refused { again: None, .. }
     ));
 }
+
+#[test]
+fn a_source_that_changes_under_way_is_told_and_changes_nothing() {
+    let mut fleet = Fleet::new();
+    fleet.create("a", 1, spec("Active"));
+    let module = fleet.module("a", false);
+    let digest = module.digest().to_owned();
+    fleet.loaded("a", module);
+    let began = Instant::now();
+    assert!(fleet.entry("a").look(began).is_none(), "it was just loaded");
+    let later = began + Duration::from_secs(60);
+    let look = fleet.entry("a").look(later).expect("its time has come");
+    assert_eq!(look.standing, digest);
+    assert!(fleet.entry("a").look(later).is_none(), "one look at a time");
+
+    let other = || Looked::Other(Some("2".to_owned()), "it holds sha256:1".to_owned());
+    assert!(fleet.entry("a").looked(1, other()).is_none());
+    fleet.says(
+        "a",
+        ModulePhase::InRole,
+        &["decides", "not hold it any more", "sha256:1"],
+    );
+    assert_eq!(fleet.deciding(), [digest.clone(), digest.clone()]);
+    assert!(fleet.entry("a").looked(1, Looked::Unchanged).is_none());
+    fleet.says("a", ModulePhase::InRole, &["not hold it any more"]);
+    assert!(
+        fleet
+            .entry("a")
+            .looked(1, Looked::Same("3".to_owned()))
+            .is_none()
+    );
+    let message = fleet.status("a").conditions.remove(0).message;
+    assert!(!message.contains("any more"), "{message}");
+    assert!(
+        fleet.entry("a").looked(0, other()).is_none(),
+        "an older spec was meant"
+    );
+    let message = fleet.status("a").conditions.remove(0).message;
+    assert!(!message.contains("any more"), "{message}");
+}
+
+#[test]
+fn a_shadow_of_no_digest_follows_what_its_source_holds() {
+    let mut fleet = Fleet::new();
+    let mut loose = spec("Shadow");
+    loose["sha256"] = Value::Null;
+    fleet.create("a", 1, loose);
+    let module = fleet.module("a", false);
+    fleet.loaded("a", module);
+    let later = Instant::now() + Duration::from_secs(60);
+    assert!(
+        fleet.entry("a").look(later).is_none(),
+        "the first look begins the time"
+    );
+    let later = later + Duration::from_secs(60);
+    assert!(fleet.entry("a").look(later).is_some());
+    let order = fleet.entry("a").looked(1, Looked::New("2".to_owned()));
+    assert!(order.is_some_and(|order| !order.has_fallen));
+    let next = fleet.module("b", false);
+    let digest = next.digest().to_owned();
+    fleet.loaded("a", next);
+    assert_eq!(fleet.status("a").digest, Some(digest));
+}

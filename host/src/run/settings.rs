@@ -16,15 +16,25 @@ use crate::observe::shelf::Scope;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The cluster to serve.
-pub(crate) async fn kube_config(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Config> {
+pub(crate) async fn kube_config(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> anyhow::Result<kube::Config> {
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
     let mut config = match kubeconfig {
         Some(path) => {
             let file = Kubeconfig::read_from(&path)
                 .with_context(|| format!("the kubeconfig {} cannot be read", path.display()))?;
-            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+            kube::Config::from_custom_kubeconfig(file, &options)
                 .await
                 .with_context(|| format!("the kubeconfig {} cannot be used", path.display()))?
         }
+        None if options.context.is_some() => kube::Config::from_kubeconfig(&options)
+            .await
+            .context("the context of the kubeconfig cannot be used")?,
         None => kube::Config::infer().await.context(
             "no cluster: name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod",
         )?,

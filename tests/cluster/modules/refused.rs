@@ -4,7 +4,8 @@ use anyhow::{Result, bail, ensure};
 use contract::ModulePhase;
 use host::module::digest;
 use serde_json::json;
-use tests::scenario::{Scenario, spec};
+use tests::scenario::{ReconcilerModule, Scenario, spec};
+use tests::sealed::marked;
 
 use super::variants::{importing, of_a_newer_schema, trapping};
 use super::{from_config_map, is_active, packed, stock};
@@ -63,6 +64,7 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
         );
         is_active(scenario, &built_in).await?;
     }
+    changed_under_way(scenario, &module, &stock).await?;
     let missing = scenario.folder().join("missing.wasm");
     let source = json!({"configMap": null, "file": {"path": missing}});
     module.edit(json!({ "source": source })).await?;
@@ -70,6 +72,37 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
         .becomes(ModulePhase::Refused, &["missing.wasm cannot be read"])
         .await?;
     cluster.is_healthy(1).await
+}
+
+/// Whoever may write ConfigMaps exchanges no module that is in its role.
+async fn changed_under_way(
+    scenario: &Scenario,
+    module: &ReconcilerModule,
+    stock: &[u8],
+) -> Result<()> {
+    let (ours, theirs) = (marked(stock, "ours")?, marked(stock, "theirs")?);
+    scenario.put_module("mutable", &packed(&ours)?).await?;
+    let source = json!({"configMap": {"name": "mutable"}});
+    module
+        .edit(json!({"source": source, "sha256": digest(&ours)}))
+        .await?;
+    module.becomes(ModulePhase::InRole, &["decides"]).await?;
+    scenario
+        .change_module_source("mutable", &packed(&theirs)?)
+        .await?;
+    let status = module
+        .becomes(
+            ModulePhase::InRole,
+            &["does not hold it any more", &digest(&theirs)],
+        )
+        .await?;
+    ensure!(status.digest == Some(digest(&ours)), "{status:?}");
+    is_active(scenario, &digest(&ours)).await?;
+    scenario.delete_module_source("mutable").await?;
+    module
+        .becomes(ModulePhase::InRole, &["any more", "no ConfigMap mutable"])
+        .await?;
+    is_active(scenario, &digest(&ours)).await
 }
 
 async fn refused_by_the_api_server(scenario: &Scenario) -> Result<()> {

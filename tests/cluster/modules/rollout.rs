@@ -9,10 +9,11 @@ use contract::ModulePhase;
 use host::module::digest;
 use serde_json::{Value, json};
 use tests::scenario::{Scenario, spec};
+use tests::sealed::marked;
 use tests::testbed::wait;
 use tokio::process::Command;
 
-use super::variants::{NOTHING, answering, marked};
+use super::variants::{NOTHING, answering};
 use super::{PATIENCE, is_active, records, stock};
 
 pub(crate) async fn rolled_out(scenario: &mut Scenario) -> Result<()> {

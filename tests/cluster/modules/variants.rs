@@ -1,28 +1,11 @@
-//! Modules to roll out: the stock one under another digest, and small ones with one fault each.
+//! Modules to roll out: small ones with one fault each.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use contract::{Description, SCHEMA};
 use host::module::seal;
 use small::Text;
 
 pub(crate) use small::NOTHING;
-
-/// The same module with another digest: a section that nothing reads, with `mark` in it.
-pub(crate) fn marked(module: &[u8], mark: &str) -> Result<Vec<u8>> {
-    const NAME: &str = "mark";
-    let length = u8::try_from(1 + NAME.len() + mark.len())
-        .ok()
-        .filter(|length| *length < 0x80)
-        .context("the mark is too long for one byte of length")?;
-    let name_length = u8::try_from(NAME.len())?;
-    Ok([
-        module,
-        &[0, length, name_length],
-        NAME.as_bytes(),
-        mark.as_bytes(),
-    ]
-    .concat())
-}
 
 /// A module that answers every snapshot with this text.
 pub(crate) fn answering(answer: &str) -> Result<Vec<u8>> {

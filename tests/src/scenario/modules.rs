@@ -55,6 +55,16 @@ impl Scenario {
         Ok(())
     }
 
+    /// Puts other bytes in their place.
+    pub async fn change_module_source(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let bytes = ByteString(bytes.to_vec());
+        let patch = Patch::Merge(json!({"binaryData": {MODULE_KEY: bytes}}));
+        self.config_maps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await?;
+        Ok(())
+    }
+
     /// Deletes such a ConfigMap.
     pub async fn delete_module_source(&self, name: &str) -> Result<()> {
         self.config_maps()

@@ -136,6 +136,13 @@ impl Data {
         &self.space.alarms
     }
 
+    /// Takes on the weight that a member was found with.
+    pub(super) fn weigh(&mut self, in_use: i64, file: i64) {
+        let log = self.in_use();
+        self.space.keys = (in_use - log).max(0);
+        self.file = file.max(self.in_use());
+    }
+
     pub(super) fn defragment(&mut self) {
         self.file = self.in_use();
     }

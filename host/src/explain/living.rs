@@ -1,0 +1,361 @@
+//! A living cluster, told: what is being done about it, what is waited for, since when, and what ends the waiting.
+//!
+//! From the operator's last decision, read through the API server, and from the conditions of the resource. It decides
+//! nothing, and knows of etcd only what the operator saw.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use contract::{
+    Condition, ConditionStatus, Decision, EtcdClusterStatus, Finding, FindingKind, KIND, Millis,
+    Requeue, ResourceKind,
+};
+use kube::core::DynamicObject;
+use kube::{Api, Client};
+use serde::{Deserialize as _, Serialize};
+
+use super::{story, words};
+use crate::observe::{project, resource_kind};
+use crate::operator::{self, Latest, Reach};
+use crate::output::{self, Format, span, table, time};
+use crate::recorder::Record;
+
+/// What each reason means and what ends it, as the documentation has it.
+const REASONS: &str = include_str!("../../../docs/reasons.md");
+
+/// Which cluster is meant.
+pub(super) struct Asked {
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+    pub(super) operators: Option<String>,
+    pub(super) reach: Reach,
+}
+
+/// What is known about it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Living {
+    namespace: String,
+    name: String,
+    /// The last decision; none where it cannot be had.
+    decision: Option<Last>,
+    conditions: Vec<Condition>,
+    /// Of the conditions, for spans.
+    #[serde(skip)]
+    now: Millis,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Last {
+    seq: u64,
+    at: Millis,
+    module: String,
+    /// Why there was no decision.
+    failure: Option<String>,
+    findings: Vec<Standing>,
+    actions: Vec<String>,
+    next: Option<Requeue>,
+    shadows: Vec<String>,
+}
+
+/// A finding, and since when every decision has had it.
+#[derive(Debug, Serialize)]
+struct Standing {
+    #[serde(flatten)]
+    finding: Finding,
+    since: Millis,
+    /// It has been so for longer than is known.
+    longer: bool,
+}
+
+/// Tells it.
+pub(super) async fn explain(asked: Asked, format: Format) -> anyhow::Result<()> {
+    let Asked {
+        name,
+        namespace,
+        operators,
+        reach,
+    } = asked;
+    let (client, namespace) = reach.client(namespace).await?;
+    let conditions = conditions(&client, &namespace, &name).await?;
+    let operators = operators.unwrap_or_else(|| namespace.clone());
+    let is_it = |record: &Record| {
+        let cluster = &record.cluster;
+        cluster.namespace == namespace && cluster.name == name && is_cluster(record)
+    };
+    let decision = match operator::latest(&client, &operators, is_it).await {
+        Ok(found) => found.map(|latest| last(&latest)).transpose()?,
+        Err(error) => {
+            output::note(format_args!(
+                "Only the conditions are told: {error:#}. Who may list pods and forward ports in the operator's namespace is told more."
+            ));
+            None
+        }
+    };
+    let living = Living {
+        namespace,
+        name,
+        decision,
+        conditions,
+        now: Millis(jiff::Timestamp::now().as_millisecond()),
+    };
+    Ok(match format {
+        Format::Text => output::print(text(&living)),
+        Format::Json => output::print_json(&living),
+    }?)
+}
+
+/// Backups are recorded, too, and may have the name of a cluster.
+fn is_cluster(record: &Record) -> bool {
+    record
+        .snapshot
+        .get()
+        .contains(&format!("\"kind\":\"{KIND}\""))
+}
+
+async fn conditions(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> anyhow::Result<Vec<Condition>> {
+    let kind = resource_kind(ResourceKind::EtcdCluster);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+    let Some(object) = api
+        .get_opt(name)
+        .await
+        .map_err(operator::in_words)
+        .with_context(|| format!("{KIND} {namespace}/{name} cannot be read"))?
+    else {
+        bail!("there is no {KIND} {namespace}/{name}");
+    };
+    let status = project::resource(object).status;
+    let status = Option::<EtcdClusterStatus>::deserialize(status)
+        .ok()
+        .flatten();
+    Ok(status.unwrap_or_default().conditions)
+}
+
+fn last(latest: &Latest) -> anyhow::Result<Last> {
+    let Latest { record, before, .. } = latest;
+    let decision = decision(record)?;
+    let findings = decision.iter().flat_map(|one| one.report.findings.clone());
+    let findings = findings.map(|finding| {
+        let (since, longer) = since(&finding, record, before);
+        Standing {
+            finding,
+            since,
+            longer,
+        }
+    });
+    let snapshot = serde_json::from_str(record.snapshot.get())?;
+    let actions = decision.iter().flat_map(|one| &one.actions);
+    let done = actions.filter(|action| !action.effect.is_telling());
+    Ok(Last {
+        seq: record.seq,
+        at: record.now,
+        module: record.module.clone(),
+        failure: record
+            .failure
+            .as_ref()
+            .map(|failure| failure.message.clone()),
+        findings: findings.collect(),
+        actions: done
+            .map(|action| words::action(action, &snapshot))
+            .collect(),
+        next: decision.as_ref().and_then(|one| one.requeue),
+        shadows: story::shadows(record),
+    })
+}
+
+fn decision(record: &Record) -> serde_json::Result<Option<Decision>> {
+    let answer = record.answer.as_ref();
+    answer
+        .map(|answer| serde_json::from_str(answer.get()))
+        .transpose()
+}
+
+/// The time of the first decision in an unbroken row that had the finding; and whether that row goes back beyond what is
+/// known.
+fn since(finding: &Finding, record: &Record, before: &[Record]) -> (Millis, bool) {
+    let has = |record: &Record| {
+        let decision = decision(record).ok().flatten();
+        let findings = decision.map(|one| one.report.findings).unwrap_or_default();
+        let same = |other: &Finding| {
+            (other.kind, other.reason, &other.member)
+                == (finding.kind, finding.reason, &finding.member)
+        };
+        findings.iter().any(same)
+    };
+    let row = before.iter().take_while(|record| has(record));
+    let (mut at, mut length) = (record.now, 0);
+    for record in row {
+        (at, length) = (record.now, length + 1);
+    }
+    (at, length == before.len() && length > 0)
+}
+
+fn text(living: &Living) -> String {
+    let Living {
+        namespace,
+        name,
+        decision,
+        conditions,
+        now,
+    } = living;
+    let mut text = format!("{KIND} {namespace}/{name}\n");
+    if let Some(last) = decision {
+        tell(&mut text, last, *now);
+    }
+    text.push_str("\nConditions\n");
+    let mut rows = vec![["TYPE", "STATUS", "FOR", "REASON", "MESSAGE"].map(str::to_owned)];
+    rows.extend(conditions.iter().map(|one| condition_row(one, *now)));
+    for line in table(&rows).lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+fn tell(text: &mut String, last: &Last, now: Millis) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "Looked at {} ago, at {}, by the module {} (decision {})",
+        span(now.since(last.at)),
+        time(last.at),
+        last.module,
+        last.seq
+    );
+    if let Some(failure) = &last.failure {
+        let _ = writeln!(
+            text,
+            "\nThe module did not decide, so nothing is done: {failure}"
+        );
+    }
+    let of = |kinds: &'static [FindingKind]| {
+        let standing = last.findings.iter();
+        standing.filter(move |one| kinds.contains(&one.finding.kind))
+    };
+    let mut doing: Vec<String> = of(&[FindingKind::Doing])
+        .map(|one| one.finding.message.clone())
+        .collect();
+    doing.extend(last.actions.iter().cloned());
+    section(text, "What is being done", &doing, "nothing has to be done");
+    let waits: Vec<String> = of(&[FindingKind::Waiting])
+        .map(|one| standing(one, now))
+        .collect();
+    section(text, "What is waited for", &waits, "nothing");
+    let needs: Vec<String> = of(&[FindingKind::Blocked, FindingKind::Invalid])
+        .map(|one| standing(one, now))
+        .collect();
+    section(text, "What needs a person", &needs, "nothing");
+    let notes: Vec<String> = of(&[FindingKind::Note])
+        .map(|one| format!("{}: {}", one.finding.reason, one.finding.message))
+        .collect();
+    if !notes.is_empty() {
+        section(text, "What is worth knowing", &notes, "");
+    }
+    if !last.shadows.is_empty() {
+        section(text, "What shadows say", &last.shadows, "");
+    }
+    let next = last.next.map_or_else(
+        || "at the next change".to_owned(),
+        |next| {
+            format!(
+                "after {}, or at the next change ({})",
+                span(next.after),
+                next.why
+            )
+        },
+    );
+    let _ = writeln!(text, "\nIt is looked at again {next}.");
+}
+
+fn section(text: &mut String, title: &str, lines: &[String], none: &str) {
+    let _ = writeln!(text, "\n{title}");
+    if lines.is_empty() {
+        let _ = writeln!(text, "  {none}");
+    }
+    for line in lines.iter().flat_map(|lines| lines.lines()) {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// Reason, since when, the sentence, and what ends it.
+fn standing(one: &Standing, now: Millis) -> String {
+    let Standing {
+        finding,
+        since,
+        longer,
+    } = one;
+    let Finding {
+        reason,
+        message,
+        member,
+        ..
+    } = finding;
+    let about = member
+        .as_ref()
+        .map(|member| format!(", about {member}"))
+        .unwrap_or_default();
+    let than = if *longer { "more than " } else { "" };
+    let mut text = format!(
+        "{reason}{about}, for {than}{}: {message}\n",
+        span(now.since(*since))
+    );
+    for line in remedy(reason.name()) {
+        let _ = writeln!(text, "    {line}");
+    }
+    text
+}
+
+/// What the documentation says of a reason beyond its first sentence.
+fn remedy(reason: &str) -> impl Iterator<Item = &'static str> {
+    let title = format!("### {reason}");
+    let lines = REASONS.lines().skip_while(move |line| *line != title);
+    let section = lines.skip(2).take_while(|line| !line.starts_with('#'));
+    section.filter(|line| !line.is_empty())
+}
+
+fn condition_row(condition: &Condition, now: Millis) -> [String; 5] {
+    let Condition {
+        kind,
+        status,
+        last_transition_time,
+        reason,
+        message,
+        ..
+    } = condition;
+    let since = last_transition_time
+        .as_ref()
+        .and_then(|time| time.parse::<jiff::Timestamp>().ok())
+        .map(|time| span(now.since(Millis(time.as_millisecond()))));
+    let status = match status {
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
+    };
+    [
+        kind.clone(),
+        status.to_owned(),
+        since.unwrap_or_else(|| "-".to_owned()),
+        reason.clone(),
+        message.clone(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::Reason;
+
+    use super::*;
+
+    #[test]
+    fn each_reason_has_words_on_what_ends_it() {
+        for reason in Reason::ALL {
+            let is_told = remedy(reason.name()).next().is_some();
+            assert!(is_told, "{reason} has one sentence alone");
+        }
+        assert_eq!(remedy("Nonsense").count(), 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! The edited resource: read from a file, and put in the place of the stored one as the API server would.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail, ensure};
+use contract::{KIND, Resource, ResourceKind};
+use kube::api::PostParams;
+use kube::core::DynamicObject;
+use kube::{Api, Client};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::observe::{project, resource_kind};
+use crate::operator::in_words;
+use crate::output;
+
+/// What a file asks for.
+pub(super) struct Edit {
+    object: DynamicObject,
+    pub(super) name: String,
+    /// The one named on the command line, else that of the file.
+    pub(super) namespace: Option<String>,
+}
+
+/// The resource before and after the edit.
+pub(super) struct Edited {
+    /// None: it is not there yet.
+    pub(super) before: Option<Resource>,
+    pub(super) after: Resource,
+}
+
+impl Edit {
+    pub(super) fn read(file: &Path, namespace: Option<String>) -> anyhow::Result<Self> {
+        let shown = file.display();
+        let mut text = String::new();
+        let read = if file.as_os_str() == "-" {
+            std::io::stdin().read_to_string(&mut text)
+        } else {
+            std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
+        };
+        read.with_context(|| format!("{shown} cannot be read"))?;
+        let documents = serde_yaml::Deserializer::from_str(&text)
+            .map(Value::deserialize)
+            .collect::<Result<Vec<_>, _>>()
+            .with_context(|| format!("{shown} is not YAML"))?;
+        let mut clusters = documents
+            .into_iter()
+            .filter(|document| document.get("kind").is_some_and(|kind| kind == KIND));
+        let document = clusters
+            .next()
+            .with_context(|| format!("{shown} holds no {KIND}; other kinds are not planned"))?;
+        ensure!(
+            clusters.next().is_none(),
+            "{shown} holds more than one {KIND}: plan one at a time"
+        );
+        let object: DynamicObject = serde_json::from_value(document)
+            .with_context(|| format!("the {KIND} in {shown} cannot be read"))?;
+        let name = object.metadata.name.clone();
+        Ok(Self {
+            name: name.with_context(|| format!("the {KIND} in {shown} has no metadata.name"))?,
+            namespace: namespace.or_else(|| object.metadata.namespace.clone()),
+            object,
+        })
+    }
+
+    /// Asks the API server what it would store, without storing it.
+    pub(super) async fn tried(self, client: &Client, namespace: &str) -> anyhow::Result<Edited> {
+        let kind = resource_kind(ResourceKind::EtcdCluster);
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+        let name = self.name.clone();
+        let whose = || format!("{KIND} {namespace}/{name}");
+        let before = api
+            .get_opt(&self.name)
+            .await
+            .map_err(in_words)
+            .with_context(|| format!("{} cannot be read", whose()))?;
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let object = match &before {
+            Some(stored) => self.over(stored.clone()),
+            None => self.object.clone(),
+        };
+        let tried = match &before {
+            Some(_) => api.replace(&self.name, &dry, &object).await,
+            None => api.create(&dry, &object).await,
+        };
+        let after = match tried {
+            Ok(after) => after,
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                output::note("You may not edit it, so the API server's rules were not asked.");
+                object
+            }
+            Err(kube::Error::Api(status)) => {
+                bail!("the API server refuses the edit: {}", status.message)
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("the edit of {} is not tried", whose()));
+            }
+        };
+        let before = before.map(project::resource);
+        let mut after = project::resource(after);
+        namespace.clone_into(&mut after.namespace);
+        if let Some(before) = &before {
+            after.status.clone_from(&before.status);
+        }
+        Ok(Edited { before, after })
+    }
+
+    /// Puts the edit in the place of a recorded resource.
+    pub(super) fn in_place_of(self, before: Resource) -> Edited {
+        let object = json!({"metadata": {}, "spec": before.spec, "status": before.status});
+        let mut stored: DynamicObject = serde_json::from_value(object)
+            .unwrap_or_else(|_| DynamicObject::new("", &resource_kind(ResourceKind::EtcdCluster)));
+        stored.metadata.labels = Some(before.labels.clone());
+        stored.metadata.annotations = Some(before.annotations.clone());
+        let edited = project::resource(self.over(stored));
+        let after = Resource {
+            generation: before.generation + i64::from(edited.spec != before.spec),
+            labels: edited.labels,
+            annotations: edited.annotations,
+            spec: edited.spec,
+            ..before.clone()
+        };
+        Edited {
+            before: Some(before),
+            after,
+        }
+    }
+
+    /// The stored object with the file's spec; labels and annotations of the file are added to its own.
+    fn over(&self, mut stored: DynamicObject) -> DynamicObject {
+        let spec = self.object.data.get("spec").cloned().unwrap_or_default();
+        stored.data["spec"] = spec;
+        let metadata = &mut stored.metadata;
+        metadata
+            .labels
+            .get_or_insert_default()
+            .extend(self.object.metadata.labels.clone().unwrap_or_default());
+        metadata
+            .annotations
+            .get_or_insert_default()
+            .extend(self.object.metadata.annotations.clone().unwrap_or_default());
+        stored
+    }
+}

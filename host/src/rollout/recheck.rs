@@ -1,0 +1,119 @@
+//! Whether the source of a module that is in its role still holds that module.
+//!
+//! What is in its role is not touched: whoever changes bytes changes nothing but what people are told. Only where the spec
+//! asks for no digest, new bytes are a new module.
+
+use std::time::{Duration, Instant};
+
+use super::fetch::{self, Error};
+use super::load::Loader;
+use super::wanted::{Source, Wanted};
+use crate::error::Chain;
+use crate::module::digest;
+
+/// Between two looks.
+const PERIOD: Duration = Duration::from_secs(15);
+
+/// What is known of a source.
+#[derive(Debug, Default)]
+pub(super) struct Sighting {
+    /// Its version when its bytes were last looked at.
+    version: Option<String>,
+    /// Why what it holds is not what is in the role.
+    other: Option<String>,
+    due: Option<Instant>,
+}
+
+/// What is to be looked at.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) wanted: Wanted,
+    /// The digest of what is in the role.
+    pub(super) standing: String,
+    version: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// The version of before.
+    Unchanged,
+    /// What is in the role.
+    Same(String),
+    /// Something else, or nothing; why, in words.
+    Other(Option<String>, String),
+    /// Another module, where the spec asks for no digest.
+    New(String),
+}
+
+impl Sighting {
+    /// A look at the source, when the time for it has come.
+    pub(super) fn look(&mut self, wanted: &Wanted, standing: &str, now: Instant) -> Option<Look> {
+        let due = *self.due.get_or_insert(now + PERIOD);
+        if wanted.source == Source::BuiltIn || now < due {
+            return None;
+        }
+        self.due = Some(now + PERIOD);
+        Some(Look {
+            wanted: wanted.clone(),
+            standing: standing.to_owned(),
+            version: self.version.clone(),
+        })
+    }
+
+    /// Takes note of what was found. True: there is another module to load.
+    pub(super) fn take(&mut self, looked: Looked) -> bool {
+        match looked {
+            Looked::Unchanged => false,
+            Looked::Same(version) => {
+                self.version = Some(version);
+                self.other = None;
+                false
+            }
+            Looked::Other(version, why) => {
+                self.version = version;
+                self.other = Some(why);
+                false
+            }
+            Looked::New(version) => {
+                self.version = Some(version);
+                self.other = None;
+                true
+            }
+        }
+    }
+
+    /// Why what the source holds is not what is in the role.
+    pub(super) fn other(&self) -> Option<&str> {
+        self.other.as_deref()
+    }
+}
+
+impl Loader {
+    /// Looks at a source. Bytes are fetched only where its version is another one than before.
+    pub(super) async fn look(&self, look: Look) -> Looked {
+        let Look {
+            wanted,
+            standing,
+            version,
+        } = look;
+        let found = fetch::version(&self.client, &self.namespace, &wanted.source).await;
+        let found = match found {
+            Ok(found) if version.as_ref() == Some(&found) => return Looked::Unchanged,
+            Ok(found) => found,
+            Err(error) => return Looked::Other(None, Chain(&error).to_string()),
+        };
+        match fetch::bytes(&self.client, &self.namespace, &self.built_in, &wanted).await {
+            Ok(bytes) if digest(&bytes) == standing => Looked::Same(found),
+            Ok(_) => Looked::New(found),
+            // It will be no more readable before it is another version.
+            Err(
+                error @ (Error::Digest { .. }
+                | Error::NoKey { .. }
+                | Error::Packed { .. }
+                | Error::TooLarge { .. }),
+            ) => Looked::Other(Some(found), Chain(&error).to_string()),
+            Err(error) => Looked::Other(None, Chain(&error).to_string()),
+        }
+    }
+}

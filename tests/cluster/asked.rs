@@ -1,0 +1,229 @@
+//! What a person asks of a running operator through the API server: recordings, plans, explanations; with no right but
+//! those that the documentation names.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use manifests::Installation;
+use serde_json::Value;
+use tests::operator::{self, Build};
+use tests::scenario::{OPERATOR, Scenario, spec};
+use tests::testbed::Progress;
+use tokio::process::Command;
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(180);
+/// Who asks.
+const PERSON: &str = "person";
+
+pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()> {
+    deploy(scenario).await?;
+    let cluster = scenario.create_healthy("shop", spec::on_volumes(1)).await?;
+    let kubeconfig = person(scenario).await?;
+    let to = scenario.folder().join("pulled");
+    let namespace = scenario.namespace().to_owned();
+    let pull = [
+        "record",
+        "pull",
+        "--namespace",
+        &namespace,
+        "--to",
+        text(&to)?,
+    ];
+
+    let refused = ask(scenario, &kubeconfig, &pull, 2).await?;
+    ensure!(refused.contains("cannot be listed"), "{refused}");
+    grant(scenario).await?;
+    let told = ask(scenario, &kubeconfig, &pull, 0).await?;
+    ensure!(told.contains("bytes transferred"), "{told}");
+    // The very bytes that were pulled, with the modules that came with them.
+    let replayed = ask(scenario, &kubeconfig, &["replay", text(&to)?], 0).await?;
+    ensure!(replayed.contains("all equal"), "{replayed}");
+    ask(scenario, &kubeconfig, &pull, 0).await?;
+    ask(scenario, &kubeconfig, &["record", "check", text(&to)?], 0).await?;
+
+    let explained = ask(
+        scenario,
+        &kubeconfig,
+        &["explain", "shop", "--namespace", &namespace],
+        0,
+    )
+    .await?;
+    for words in [
+        "What is waited for\n  nothing",
+        "QuorumHealthy",
+        "Looked at",
+    ] {
+        ensure!(explained.contains(words), "{words:?} is not in {explained}");
+    }
+    eprintln!("{explained}");
+
+    let file = scenario.folder().join("shop.yaml");
+    let edited = |spec: Value| -> Result<()> {
+        let object = serde_json::json!({
+            "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster",
+            "metadata": {"name": "shop"}, "spec": spec,
+        });
+        Ok(std::fs::write(&file, object.to_string())?)
+    };
+    let plan = [
+        "plan",
+        "--namespace",
+        &namespace,
+        "--filename",
+        text(&file)?,
+    ];
+    edited(spec::on_volumes(1))?;
+    let same = ask(scenario, &kubeconfig, &plan, 0).await?;
+    ensure!(same.contains("Nothing would be done"), "{same}");
+    edited(spec::on_volumes(-1))?;
+    let refused = ask(scenario, &kubeconfig, &plan, 1).await?;
+    ensure!(
+        refused.contains("the API server refuses the edit"),
+        "{refused}"
+    );
+    edited(spec::on_volumes(3))?;
+    let planned = ask(scenario, &kubeconfig, &plan, 2).await?;
+    eprintln!("{planned}");
+    ensure!(
+        planned.contains("3 members, 3 healthy; nothing is left"),
+        "{planned}"
+    );
+    ensure!(cluster.members().await?.len() == 1, "a plan did something");
+    let json = [&plan[..], &["--output", "json"]].concat();
+    let planned: Value = serde_json::from_str(&ask(scenario, &kubeconfig, &json, 2).await?)?;
+    cluster.resize(3).await?;
+    cluster.becomes_healthy(3).await?;
+    done_as_planned(scenario, &kubeconfig, &planned).await?;
+    scenario
+        .kubectl(&["delete", "deployment", OPERATOR])
+        .await
+        .map(drop)
+}
+
+/// What was done to the members is what was planned, in number.
+async fn done_as_planned(scenario: &Scenario, kubeconfig: &Path, planned: &Value) -> Result<()> {
+    let to = scenario.folder().join("after");
+    ask(
+        scenario,
+        kubeconfig,
+        &[
+            "record",
+            "pull",
+            "--namespace",
+            scenario.namespace(),
+            "--to",
+            text(&to)?,
+        ],
+        0,
+    )
+    .await?;
+    let listed = ask(scenario, kubeconfig, &["explain", text(&to)?], 0).await?;
+    let steps = planned["steps"].as_array().context("there are no steps")?;
+    for name in ["AddLearner", "Promote"] {
+        let planned = steps.iter().filter(|step| step["name"] == name).count();
+        let done = listed
+            .lines()
+            .filter(|line| line.contains(name) && !line.contains("failed"))
+            .count();
+        ensure!(
+            planned == 2 && done >= 2,
+            "{name}: {planned} planned, {done} done: {listed}"
+        );
+    }
+    Ok(())
+}
+
+/// The operator in a pod, as the manifests install it.
+async fn deploy(scenario: &mut Scenario) -> Result<()> {
+    scenario.stop_operator().await?;
+    let programs = &scenario.suite().programs;
+    let (program, module) = (programs.program.clone(), programs.module.clone());
+    let build = Build::of(program, module, scenario.folder())?;
+    let testbed = scenario.testbed().clone();
+    testbed
+        .load_image(build.archive(&Progress::silent()).await?)
+        .await?;
+    let installation = Installation {
+        namespace: scenario.namespace().to_owned(),
+        image: build.image.clone(),
+    };
+    operator::install(&scenario.suite().kubectl()?, &installation).await?;
+    let namespace = scenario.namespace();
+    operator::ready(&testbed.client(), namespace, &build.image, PATIENCE).await
+}
+
+/// A ServiceAccount that may edit clusters, and a kubeconfig for it.
+async fn person(scenario: &Scenario) -> Result<std::path::PathBuf> {
+    scenario
+        .kubectl(&["create", "serviceaccount", PERSON])
+        .await?;
+    let clusters = [
+        "create",
+        "role",
+        "clusters",
+        "--verb=get,create,update,patch",
+        "--resource=etcdclusters.etcd.database.coreos.com",
+    ];
+    scenario.kubectl(&clusters).await?;
+    bind(scenario, "clusters").await?;
+    let namespace = scenario.namespace();
+    scenario
+        .testbed()
+        .service_account_kubeconfig(namespace, PERSON)
+        .await
+}
+
+/// The Role of docs/recordings.md.
+async fn grant(scenario: &Scenario) -> Result<()> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/recordings.md");
+    let docs = std::fs::read_to_string(docs)?;
+    let role = docs
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let role = role.context("docs/recordings.md has no Role")?;
+    scenario
+        .kubectl_with_input(&["apply", "--filename", "-"], role)
+        .await?;
+    bind(scenario, "binnacle-recordings").await
+}
+
+async fn bind(scenario: &Scenario, role: &str) -> Result<()> {
+    let (role_flag, account) = (
+        format!("--role={role}"),
+        format!("--serviceaccount={}:{PERSON}", scenario.namespace()),
+    );
+    let arguments = ["create", "rolebinding", role, &role_flag, &account];
+    scenario.kubectl(&arguments).await.map(drop)
+}
+
+/// Runs `binnacle` as that person; answers what it printed on both outputs.
+async fn ask(
+    scenario: &Scenario,
+    kubeconfig: &Path,
+    arguments: &[&str],
+    code: i32,
+) -> Result<String> {
+    let output = Command::new(&scenario.suite().programs.program)
+        .args(arguments)
+        .env("KUBECONFIG", kubeconfig)
+        .output()
+        .await
+        .context("binnacle cannot be started")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(code),
+        "binnacle {arguments:?} ended with {}: {errors}",
+        output.status
+    );
+    let told = String::from_utf8(output.stdout)?;
+    Ok(if code == 2 && told.is_empty() || code == 1 {
+        format!("{told}{errors}")
+    } else {
+        told
+    })
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path of letters")
+}
