@@ -10,12 +10,13 @@
 //! 5. The shadows' opinions, which nothing follows from.
 //! 6. The record of all of it, and when to look again.
 
+mod refusals;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{Decision, EventType, OutcomeKind, PastOutcome, Resource, ResourceKind, Snapshot};
-use envelope::Refusal;
+use contract::{Decision, EventType, PastOutcome, Resource, ResourceKind, Snapshot};
 use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
 
@@ -31,6 +32,7 @@ use crate::queue::{After, Trigger};
 use crate::recorder::{ClusterName, DecidedBy, Record, Recorder, ShadowRecord};
 use crate::refused;
 use crate::roster::{Lineup, Opinion, Roster, Seat, Shadow};
+use refusals::{in_words, refused_outcomes};
 
 /// Delays after passes that the host could not finish.
 const RETRY: Backoff = Backoff {
@@ -39,8 +41,6 @@ const RETRY: Backoff = Backoff {
 };
 /// Reason of the event on a resource that another operator serves.
 const NOT_SERVED: &str = "NotServed";
-/// Passes in a row in which one rule refuses an action, before the resource says so.
-const TOLD_AFTER: u32 = 3;
 /// Until the next look after an action that was refused or failed with an answer, where the decision names no time.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
@@ -306,37 +306,6 @@ impl Passes {
         Verdict::Decided(executed)
     }
 
-    /// An action that the envelope refused on a fresh read: once it may be a race, again and again it is the module.
-    async fn tell_of_refusal(
-        &self,
-        pass: &Pass<'_>,
-        refused: Option<&Refusal>,
-        memory: &mut Memory,
-    ) {
-        let Some(refusal) = refused else {
-            memory.refused = None;
-            self.executor.clear_refused(pass, memory).await;
-            return;
-        };
-        let rule: &'static str = refusal.into();
-        self.metrics.count_refusal(rule, pass.module);
-        let times = match memory.refused {
-            Some((before, times)) if before == rule => times.saturating_add(1),
-            Some(_) | None => 1,
-        };
-        memory.refused = Some((rule, times));
-        if times >= TOLD_AFTER && !refused::stands(&pass.resource.status) {
-            let words = in_words(std::slice::from_ref(refusal));
-            warn!(
-                refusal = words,
-                times, "The same rule refuses the module in each pass"
-            );
-            self.executor
-                .mark_refused(pass, refused::reason(), &words, memory)
-                .await;
-        }
-    }
-
     fn record(
         &self,
         key: &ClusterKey,
@@ -408,26 +377,6 @@ fn retry(memory: &mut Memory) -> After {
     memory.failures = memory.failures.saturating_add(1);
     info!(?delay, "The pass is tried again");
     After::NotBefore(Instant::now() + delay)
-}
-
-fn in_words(refusals: &[Refusal]) -> String {
-    let words = refusals.iter().map(|refusal| {
-        let rule: &'static str = refusal.into();
-        format!("{rule}: {refusal}")
-    });
-    words.collect::<Vec<String>>().join("; ")
-}
-
-/// A decision that was refused as a whole: every action of it.
-fn refused_outcomes(decision: &Decision, words: &str) -> Vec<PastOutcome> {
-    let outcome = |action: &contract::Action| PastOutcome {
-        effect: action.effect.name().to_owned(),
-        kind: action.effect.kind(),
-        target: action.effect.target(),
-        outcome: OutcomeKind::Refused,
-        message: words.to_owned(),
-    };
-    decision.actions.iter().map(outcome).collect()
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ fn write(target: Target, folder: &Path) {
         Target::Resource => of_records(&records, |record| Some(resource(record))),
     };
     for (number, document) in documents.iter().chain(&odd()).enumerate() {
-        let path = folder.join(format!("{number:02}"));
+        let path = folder.join(format!("{number:02}.bin"));
         fs::write(path, document).expect("it can be written");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::{Millis, Reason, Report, Requeue, SCHEMA};
+use contract::{Millis, OutcomeKind, Reason, Report, Requeue, SCHEMA};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
