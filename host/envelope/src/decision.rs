@@ -4,7 +4,7 @@
 
 use contract::{
     Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType,
-    ObjectKind, Resource, SCHEMA, Snapshot, names,
+    ObjectKind, Resource, RestorationStage, RestoreEffect, SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,9 @@ use crate::image::{judge_image, judge_new_image};
 use crate::issue::judge_order;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
+use crate::restore::judge_restore;
 use crate::secrets::judge_remembered;
-use crate::{Refusal, ResourceHead};
+use crate::{Refusal, ResourceHead, RestoreHead};
 
 /// How many actions a decision may hold.
 pub const MAX_ACTIONS: usize = 64;
@@ -97,6 +98,7 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
 /// Whether it begins to move a backup.
 fn is_transfer(action: &Action) -> bool {
     matches!(&action.effect, Effect::Backup(effect) if effect.is_transfer())
+        || matches!(action.effect, Effect::Restore(RestoreEffect::Prove { .. }))
 }
 
 /// A change of members or leader, another image for a member, the deletion of a listed member's pod, or a member's silence
@@ -220,6 +222,12 @@ fn judge(
             }
             judge_backup(effect, action, snapshot, refusals);
         }
+        Effect::Restore(effect) => {
+            if let RestoreEffect::UpdateStatus { status } = effect {
+                judge_size(status, || "the status".to_owned(), refusals);
+            }
+            judge_restore(effect, action, snapshot, refusals);
+        }
     }
 }
 
@@ -244,6 +252,7 @@ fn judge_status(
     let rewritten = match recorded.cluster_id {
         contract::Observed::Absent => None,
         contract::Observed::Seen(id) if status.cluster_id == Some(id) => None,
+        contract::Observed::Seen(_) if gives_up(status, &recorded) => None,
         contract::Observed::Seen(id) => Some(id.to_string()),
         contract::Observed::Unknown(why) => Some(why),
     };
@@ -255,6 +264,7 @@ fn judge_status(
             to,
         });
     }
+    judge_birth(status, snapshot, refusals);
     // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
     if let (Some(birth), Ok(spec)) = (&status.birth, spec)
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)
@@ -271,6 +281,40 @@ fn judge_status(
             judge_image(image, spec, Some(snapshot), refusals);
         }
         judge_remembered(status, snapshot, spec, refusals);
+    }
+}
+
+/// The one way to forget a cluster id: its members were stopped for a restoration, and another cluster is founded.
+fn gives_up(status: &EtcdClusterStatus, recorded: &ResourceHead) -> bool {
+    let (Some(before), Some(after)) = (&recorded.restoration, &status.restoration) else {
+        return false;
+    };
+    before.uid == after.uid
+        && before.stage == RestorationStage::Stopping
+        && after.stage == RestorationStage::Filling
+        && after.replaces.as_ref() == recorded.cluster_id.seen()
+        && status.cluster_id.is_none()
+        && status.birth.is_none()
+}
+
+/// No cluster is planned empty while an EtcdRestore of its name is not over.
+fn judge_birth(status: &EtcdClusterStatus, snapshot: &Snapshot, refusals: &mut Vec<Refusal>) {
+    let recorded = ResourceHead::of(&snapshot.resource);
+    if status.birth.is_none() || recorded.birth.is_some() {
+        return;
+    }
+    let restores = snapshot.restores.seen().into_iter().flatten();
+    let pending = restores
+        .filter(|resource| resource.deleted.is_none())
+        .find(|resource| {
+            let head = RestoreHead::of(resource);
+            let named = head.spec.as_ref().map(|spec| &spec.etcd_cluster.name);
+            named == Some(&snapshot.resource.name) && !head.over
+        });
+    if let Some(pending) = pending {
+        refusals.push(Refusal::NotBirth {
+            why: format!("EtcdRestore {} is not over", pending.name),
+        });
     }
 }
 

@@ -8,7 +8,10 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order, RestoreEffect};
+use crate::{
+    AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order,
+    RestoreEffect,
+};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,7 +29,8 @@ pub use action::{
 pub use backup::{
     AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
     EtcdBackupSpec, EtcdBackupStatus, GcsStore, OLD_FINALIZER, OssStore, Place, S3Store,
-    SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
+    SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer,
+    TransferState,
 };
 pub use cluster::{
     AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,

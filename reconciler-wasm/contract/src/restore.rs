@@ -197,7 +197,11 @@ mod tests {
         .expect("a spec");
         let place = Place::of(&spec.source()).expect("a place");
         assert_eq!(
-            (place.bucket.as_str(), place.key.as_str(), place.secret.as_str()),
+            (
+                place.bucket.as_str(),
+                place.key.as_str(),
+                place.secret.as_str()
+            ),
             ("bucket", "dir/etcd.backup", "aws")
         );
     }

@@ -3,8 +3,8 @@
 //! The status comes before all other actions, so that what is begun was written down before. Knows neither kind.
 
 use contract::{
-    Action, Condition, ConditionStatus, Decision, Effect, EventType, Finding, FindingKind, Millis, OutcomeKind, Reason, Report, Requeue, SCHEMA,
-    Snapshot,
+    Action, Condition, ConditionStatus, Decision, Effect, EventType, Finding, FindingKind, Millis,
+    OutcomeKind, Reason, Report, Requeue, SCHEMA, Snapshot,
 };
 
 use crate::{clock, pre};

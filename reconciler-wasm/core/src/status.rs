@@ -100,10 +100,7 @@ pub(crate) fn render(
             .restoration
             .as_ref()
             .is_none_or(|before| before.stage != RestorationStage::Filling);
-    let cluster_id = memory
-        .cluster_id
-        .filter(|_| !is_filled)
-        .or(step.cluster_id);
+    let cluster_id = memory.cluster_id.filter(|_| !is_filled).or(step.cluster_id);
     let birth = match cluster_id {
         Some(_) => None,
         None => step

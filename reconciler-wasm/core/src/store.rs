@@ -2,7 +2,9 @@
 //!
 //! Knows neither backups nor restores.
 
-use contract::{EtcdBackupSpec, Finding, FindingKind, Observed, Place, Reason, Snapshot, StoreKind};
+use contract::{
+    EtcdBackupSpec, Finding, FindingKind, Observed, Place, Reason, Snapshot, StoreKind,
+};
 
 /// Where the spec says that a backup is or goes; `type_field` is what it calls the kind of store.
 ///

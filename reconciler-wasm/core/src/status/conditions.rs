@@ -258,15 +258,12 @@ fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Livin
 /// A recovery ends when the claims of those who were given up are cleared away. A restore that waits is told here too:
 /// the EtcdRestore repeats it.
 fn recovering(step: &Step) -> Claim {
-    let under_way = step
-        .findings
-        .iter()
-        .find(|finding| {
-            matches!(
-                finding.reason,
-                Reason::RecoveringQuorum | Reason::Restoring | Reason::RestoreWaiting
-            )
-        });
+    let under_way = step.findings.iter().find(|finding| {
+        matches!(
+            finding.reason,
+            Reason::RecoveringQuorum | Reason::Restoring | Reason::RestoreWaiting
+        )
+    });
     under_way.map_or_else(
         || {
             claim(

@@ -66,18 +66,31 @@ pub(super) fn containers(
     ];
     let place = ["member".to_owned(), "place".to_owned(), skip];
     let operator = names::OPERATOR_PROGRAM;
-    let mut fetch = container(names::FETCH_CONTAINER, filling.image, operator, fetch.into());
-    fetch.volume_mounts.get_or_insert_default().push(VolumeMount {
-        name: names::STORE_VOLUME.to_owned(),
-        mount_path: names::STORE_MOUNT.to_owned(),
-        read_only: Some(true),
-        ..VolumeMount::default()
-    });
+    let mut fetch = container(
+        names::FETCH_CONTAINER,
+        filling.image,
+        operator,
+        fetch.into(),
+    );
+    fetch
+        .volume_mounts
+        .get_or_insert_default()
+        .push(VolumeMount {
+            name: names::STORE_VOLUME.to_owned(),
+            mount_path: names::STORE_MOUNT.to_owned(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        });
     let (tool, arguments) = restore(cluster, member, image, start, filling);
     vec![
         fetch,
         container(names::RESTORE_CONTAINER, image, tool, arguments),
-        container(names::PLACE_CONTAINER, filling.image, operator, place.into()),
+        container(
+            names::PLACE_CONTAINER,
+            filling.image,
+            operator,
+            place.into(),
+        ),
     ]
 }
 

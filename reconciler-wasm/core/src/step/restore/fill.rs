@@ -107,7 +107,10 @@ fn start(
         step.find(
             FindingKind::Blocked,
             Reason::RestoreWaiting,
-            format!("The spec of EtcdRestore {} names no store any more.", memory.restore),
+            format!(
+                "The spec of EtcdRestore {} names no store any more.",
+                memory.restore
+            ),
         );
         return;
     };
@@ -135,7 +138,10 @@ fn start(
         FindingKind::Doing,
         Reason::Restoring,
         seed,
-        format!("{seed} is started from the backup of EtcdRestore {}.", memory.restore),
+        format!(
+            "{seed} is started from the backup of EtcdRestore {}.",
+            memory.restore
+        ),
     );
     step.look_again(SOON, Reason::Restoring);
 }
@@ -188,10 +194,7 @@ pub(super) fn note_filled(situation: &Situation<'_>, living: &Living<'_>, step: 
     for pod in pods {
         let effect = Effect::AnnotatePod {
             name: pod.name.clone(),
-            annotations: BTreeMap::from([(
-                names::FILLED_ANNOTATION.to_owned(),
-                "true".to_owned(),
-            )]),
+            annotations: BTreeMap::from([(names::FILLED_ANNOTATION.to_owned(), "true".to_owned())]),
         };
         let action = pre::action(&situation.snapshot.resource, effect);
         step.actions.push(action.present(&pod.uid));

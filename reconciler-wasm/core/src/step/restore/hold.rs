@@ -39,7 +39,9 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
         return blocked(why);
     }
     if cluster.size.is_none_or(|size| size == 0) {
-        return blocked("spec.size of the cluster is no size to grow to. Set it to 1, 3, 5 or 7.".to_owned());
+        return blocked(
+            "spec.size of the cluster is no size to grow to. Set it to 1, 3, 5 or 7.".to_owned(),
+        );
     }
     if situation
         .memory
@@ -147,7 +149,10 @@ fn why_not_formed(
     let wrong = consent.map_or_else(String::new, |found| {
         format!(" (spec.replaces {found:?} is another cluster's id.)")
     });
-    Some((kind, format!("{what}{wrong} To consent: {}", command(wish, cluster_id))))
+    Some((
+        kind,
+        format!("{what}{wrong} To consent: {}", command(wish, cluster_id)),
+    ))
 }
 
 /// The command that sets the consent.
