@@ -79,6 +79,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
         kubeconfig,
         module,
+        operator_image,
         watch_namespace,
         namespace,
         identity,
@@ -152,7 +153,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop_watches = CancellationToken::new();
     let stop_lease = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let world = Arc::new(World::new(&scopes).at_home(&namespace).serving(selection));
+    let operator_image = operator_image.filter(|image| !image.is_empty());
+    let world = World::new(&scopes).at_home(&namespace).serving(selection);
+    let world = Arc::new(world.in_image(operator_image));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()
@@ -273,7 +276,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The six watches of one scope. Each ends only when the operator stops.
+/// The seven watches of one scope. Each ends only when the operator stops.
 fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -289,6 +292,9 @@ fn start_watches(
                 let changed = |key: Option<ClusterKey>| {
                     world.announce_change();
                     if let Some(key) = key {
+                        for other in world.concerned_by(&key) {
+                            queue.touch(other, Trigger::Watch($kind));
+                        }
                         queue.touch(key, Trigger::Watch($kind));
                     }
                 };
@@ -327,6 +333,14 @@ fn start_watches(
         watch::resources(),
         backups,
         watch::backup_key,
+        project::resource
+    );
+    start!(
+        "EtcdRestore",
+        resources(ResourceKind::EtcdRestore),
+        watch::resources(),
+        restores,
+        watch::restore_key,
         project::resource
     );
     start!(

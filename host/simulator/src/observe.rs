@@ -34,6 +34,9 @@ impl World {
             secrets: self.secrets(),
             backups: Vec::new(),
             backup: None,
+            restore: None,
+            restores: Observed::Absent,
+            operator_image: None,
             old_lock: Observed::Absent,
             outcomes: outcomes.to_vec(),
         }
@@ -80,6 +83,7 @@ impl World {
             etcd,
             backup: BackupHead::default(),
             stored: Observed::Unknown(unread.to_owned()),
+            restore: Observed::Unknown(unread.to_owned()),
         }
     }
 

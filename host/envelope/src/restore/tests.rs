@@ -58,7 +58,6 @@ fn one_reading_at_a_time() {
     let mut snapshot = snapshot_of(own());
     snapshot.restore = Some(Box::new(RestoreView {
         cluster: Observed::Absent,
-        stored: Observed::Absent,
         transfer: Some(Transfer {
             run: "run-0".to_owned(),
             state: TransferState::Running {

@@ -87,7 +87,7 @@ impl World {
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
             | Effect::Disarm { .. } => self.etcd_effect(effect)?,
-            Effect::Backup(_) => return Err("there is no store"),
+            Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
         };
         self.moves += 1;
         if let Some(before) = before {
@@ -232,6 +232,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => effect.name().to_owned(),
+        | Effect::Backup(_)
+        | Effect::Restore(_) => effect.name().to_owned(),
     }
 }

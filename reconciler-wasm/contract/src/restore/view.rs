@@ -1,8 +1,8 @@
-//! What a decision on a restore may know of the world: its cluster, what is stored, and what is being read.
+//! What a decision on a restore may know of the world: its cluster, and what is being read.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Observed, Resource, StoredObject, Transfer};
+use crate::{Observed, Resource, Transfer};
 
 /// The part of a snapshot that is about a restore.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,8 +10,6 @@ use crate::{Observed, Resource, StoredObject, Transfer};
 pub struct RestoreView {
     /// The EtcdCluster that the spec names.
     pub cluster: Observed<Box<Resource>>,
-    /// What is stored under the very name of the spec: one object or none.
-    pub stored: Observed<Vec<StoredObject>>,
     /// What the host reads for this restore, or read last; none after a restart of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,

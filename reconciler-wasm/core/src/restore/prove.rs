@@ -3,8 +3,8 @@
 //! What may pass is waited for. What the store or the bytes say for good ends the restore.
 
 use contract::{
-    Effect, EventType, FindingKind, Millis, Observed, ProofRun, Reason, RestoreEffect,
-    RestorePhase, RestoreView, SnapshotProof, Stored, Transfer, TransferState,
+    Effect, EventType, FindingKind, Millis, ProofRun, Reason, RestoreEffect, RestorePhase,
+    RestoreView, SnapshotProof, Stored, Transfer, TransferState,
 };
 
 use super::{Course, Plan, fail, wait};
@@ -46,11 +46,11 @@ pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
             hold(course, Reason::RestoreWaiting, why);
         }
         // None of this host: it was restarted, or the spec names something else since.
-        None => begin(course, plan, view),
+        None => begin(course, plan),
     }
 }
 
-fn begin(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
+fn begin(course: &mut Course<'_>, plan: &Plan) {
     course.status.run = None;
     let place = &plan.place;
     let missing = store::why_incomplete(course.snapshot, &place.secret, place.store.secret_keys());
@@ -59,18 +59,6 @@ fn begin(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
         return;
     }
     let path = format!("{} {}/{}", place.store, place.bucket, place.key);
-    match &view.stored {
-        Observed::Seen(stored) if stored.is_empty() => {
-            fail(course, format!("{path} is not in the store"));
-            return;
-        }
-        Observed::Absent => {
-            fail(course, format!("{path} is not in the store"));
-            return;
-        }
-        // Whether that is an answer for good or may pass, the reading itself tells.
-        Observed::Seen(_) | Observed::Unknown(_) => {}
-    }
     let run = ProofRun {
         id: Entropy::of(course.snapshot).token(),
         started_at: clock::spell(course.now()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contract::{
     Condition, ConditionStatus, Decision, Effect, EtcdClusterStatus, EtcdRestoreStatus, Observed,
     ProofRun, Reason, Resource, Restoration, RestorationStage, RestoreEffect, RestorePhase,
-    RestoreView, Secret, Snapshot, SnapshotContent, Stored, StoredObject, Transfer, TransferState,
+    RestoreView, Secret, Snapshot, SnapshotContent, Stored, Transfer, TransferState,
 };
 use serde_json::json;
 
@@ -25,11 +25,6 @@ fn snapshot(status: &EtcdRestoreStatus) -> Snapshot {
     snapshot.secrets = BTreeMap::from([("aws".to_owned(), Observed::Seen(secret))]);
     snapshot.restore = Some(Box::new(RestoreView {
         cluster: Observed::Absent,
-        stored: Observed::Seen(vec![StoredObject {
-            key: "dir/etcd.backup".to_owned(),
-            bytes: 20_512,
-            run: None,
-        }]),
         transfer: None,
     }));
     snapshot
@@ -117,13 +112,10 @@ fn a_backup_that_is_none_fails_for_good_and_says_why() {
         why: "the hash that etcd appends does not fit".to_owned(),
         permanent: true,
     });
-    let mut missing = snapshot(&EtcdRestoreStatus::default());
-    missing.restore.as_mut().unwrap().stored = Observed::Seen(Vec::new());
     let mut nameless = snapshot(&EtcdRestoreStatus::default());
     nameless.resource.spec["etcdCluster"] = json!({});
     for (snapshot, words) in [
         (damaged, "does not fit"),
-        (missing, "not in the store"),
         (nameless, "etcdCluster.name"),
         (done(None), "no data of etcd"),
     ] {
