@@ -90,6 +90,12 @@ pub(super) async fn prove(
     progress: &AtomicI64,
 ) -> Result<Stored, Failure> {
     let began = Instant::now();
+    if let Some((why, permanent)) = store.why_missing(key).await {
+        return Err(Failure {
+            permanent,
+            ..Failure::passing(format!("{FOUND}: {why}"))
+        });
+    }
     let count = |bytes: &[u8]| {
         progress.fetch_add(store::size(bytes.len() as u64), Ordering::Relaxed);
         Ok(())

@@ -55,7 +55,11 @@ pub(crate) async fn bad_backups(scenario: &mut Scenario) -> Result<()> {
             "0 bytes are no snapshot",
         ),
         ("page", store.block("page", "aws"), "cut short or damaged"),
-        ("absent", store.block("absent", "aws"), "NoSuchKey"),
+        (
+            "absent",
+            store.block("absent", "aws"),
+            "the bucket has no object absent",
+        ),
         ("bucketless", elsewhere("no-such-bucket/x"), "NoSuchBucket"),
         (
             "wrong",
