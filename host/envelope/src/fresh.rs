@@ -64,6 +64,8 @@ pub struct ResourceHead {
     pub recovery: Option<Recovery>,
     /// `status.restoration`, if it can be read.
     pub restoration: Option<Restoration>,
+    /// Members that `status.memberRecords` says vote.
+    pub voters: u32,
 }
 
 /// `DefaultQuotaBytes` of etcd's server.
@@ -112,8 +114,19 @@ impl ResourceHead {
                 .status
                 .get("restoration")
                 .and_then(|value| Restoration::deserialize(value).ok()),
+            voters: voters(resource),
         }
     }
+}
+
+/// Members that the status remembers as voters; none where it cannot be read.
+fn voters(resource: &Resource) -> u32 {
+    let records = resource.status.get("memberRecords");
+    let records = records.and_then(serde_json::Value::as_array).into_iter();
+    let voters = records
+        .flatten()
+        .filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
+    u32::try_from(voters.count()).unwrap_or(u32::MAX)
 }
 
 /// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.

@@ -9,7 +9,7 @@ use contract::{
 
 use super::membership::living;
 use super::zero::unasked;
-use crate::quorum::is_unfinished;
+use crate::quorum::{is_unfinished, quorum};
 use crate::restore::RestoreHead;
 use crate::{ObjectHead, Refusal, ResourceHead};
 
@@ -150,7 +150,7 @@ fn consents(head: &RestoreHead, resource: &ResourceHead) -> bool {
     consent.is_some() && consent == recorded.as_deref()
 }
 
-/// Whether somebody leads, or a quorum confirms the members.
+/// Whether somebody leads, a quorum confirms the members, or so many answer that they may only be about to elect.
 fn lives(resource: &ResourceHead, etcd: &EtcdView) -> bool {
     let recorded = resource.cluster_id.seen();
     let leads = etcd.endpoints.iter().any(|endpoint| {
@@ -162,7 +162,12 @@ fn lives(resource: &ResourceHead, etcd: &EtcdView) -> bool {
         Observed::Seen(list) => list.linearizable,
         Observed::Absent | Observed::Unknown(_) => false,
     };
-    leads || confirms
+    let answering = etcd.endpoints.iter().filter(|endpoint| {
+        let status = endpoint.status.seen();
+        status.is_some_and(|status| recorded == Some(&status.cluster_id))
+    });
+    let could_elect = resource.voters > 0 && answering.count() >= quorum(resource.voters) as usize;
+    leads || confirms || could_elect
 }
 
 /// A pod is stopped for a restoration if its data is on a claim, or nothing of it is missed.

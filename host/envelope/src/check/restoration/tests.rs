@@ -150,6 +150,23 @@ fn it_begins_with_a_proof_and_without_a_quorum() {
 }
 
 #[test]
+fn members_that_only_elect_a_leader_are_not_lost() {
+    let begins = writes(RestorationStage::Stopping);
+    let voter = |name: &str| json!({"name": name, "role": "Voter"});
+    let mut resource = at(RestorationStage::Waiting);
+    resource.status["memberRecords"] = json!([voter("a-1"), voter("a-2"), voter("a-3")]);
+    assert_eq!(rule(&begins, &lost(&resource)), "", "one of three answers");
+    let mut electing = living(&resource);
+    electing.etcd.membership = Observed::Unknown("etcdserver: no leader".to_owned());
+    for endpoint in &mut electing.etcd.endpoints {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.leader = None;
+        }
+    }
+    assert_eq!(rule(&begins, &electing), "Unasked");
+}
+
+#[test]
 fn a_living_cluster_is_given_up_by_a_consent_that_names_it() {
     let begins = writes(RestorationStage::Stopping);
     let resource = at(RestorationStage::Waiting);
