@@ -2,6 +2,8 @@
 //! a cluster that is born from a backup.
 
 mod bad;
+mod born;
+mod sealed;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +11,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use contract::{EtcdRestoreStatus, GROUP, ResourceKind, RestorationStage, RestorePhase, VERSION};
 use etcd_client::{Client, GetOptions};
-use kube::api::DeleteParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ use crate::minio::MinIo;
 use crate::writer::Writer;
 
 pub(crate) use bad::bad_backups;
+pub(crate) use born::born_from;
+pub(crate) use sealed::with_tls;
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -373,132 +376,4 @@ pub(crate) async fn living(scenario: &mut Scenario) -> Result<()> {
         "a disk of before is still there"
     );
     show(scenario, "alive").await
-}
-
-/// Members that speak TLS keep their certificates; the quorum was lost with two disks.
-pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
-    let store = MinIo::start(scenario).await?;
-    apply(scenario, &store.secret("aws")).await?;
-    let authority = Authority::make()?;
-    let names = names_of("sealed", scenario.namespace());
-    let client = authority.issue(&[])?;
-    for secret in [
-        old_secret("peer-tls", "peer", &authority.issue(&names)?, &authority),
-        old_secret(
-            "server-tls",
-            "server",
-            &authority.issue(&names)?,
-            &authority,
-        ),
-        old_secret("client-tls", "etcd-client", &client, &authority),
-    ] {
-        apply(scenario, &secret).await?;
-    }
-    let mut spec = spec::on_volumes(3);
-    spec["TLS"] = json!({"static": {
-        "member": {"peerSecret": "peer-tls", "serverSecret": "server-tls"},
-        "operatorSecret": "client-tls",
-    }});
-    let cluster = scenario.create("sealed", spec).await?;
-    let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
-    cluster.becomes_healthy(3).await?;
-    cluster.etcd().await?.put("kept", "yes").await?;
-    let url = client_url("https", &cluster);
-    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
-    wanted["spec"]["clientTLSSecret"] = json!("client-tls");
-    apply(scenario, &wanted).await?;
-    backup::succeeded(scenario, "sealed").await?;
-    let uids = identity(&cluster).await?;
-
-    let members = cluster.member_names().await?;
-    let lost: Vec<&str> = members.iter().skip(1).map(String::as_str).collect();
-    crate::disks::wipe(scenario, &lost).await?;
-    cluster
-        .becomes_blocked("QuorumLost", &["Nothing is removed"])
-        .await?;
-    apply(scenario, &wish("sealed", "sealed", store.block(KEY, "aws"))).await?;
-    succeeded(scenario, "sealed").await?;
-    cluster.becomes_healthy(3).await?;
-    ensure!(cluster.etcd().await?.get("kept").await? == "yes", "no data");
-    ensure!(identity(&cluster).await? == uids, "another identity");
-    for pod in cluster.pods().await? {
-        let volumes = pod.spec.and_then(|spec| spec.volumes).unwrap_or_default();
-        let mut secrets = volumes.iter().filter_map(|one| one.secret.as_ref());
-        ensure!(
-            secrets.any(|one| one.secret_name.as_deref() == Some("peer-tls")),
-            "a member has no certificate"
-        );
-    }
-    no_credentials_recorded(scenario).await
-}
-
-/// Recordings are read by many; the keys of the store are not theirs.
-async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
-    scenario.stop_operator().await?;
-    let mut looked_at = 0;
-    for entry in std::fs::read_dir(scenario.folder().join("recordings"))? {
-        let path = entry?.path();
-        if !path.is_file() {
-            continue;
-        }
-        let raw = std::fs::read(&path)?;
-        let text = zstd::decode_all(raw.as_slice()).unwrap_or(raw);
-        let text = String::from_utf8_lossy(&text);
-        looked_at += text.matches("EtcdRestore").count();
-        ensure!(
-            !text.contains("minio-password"),
-            "{} holds the password",
-            path.display()
-        );
-    }
-    ensure!(looked_at > 0, "no decision on a restore is recorded");
-    scenario.start_operator().await
-}
-
-/// An EtcdRestore waits for its cluster; created after it, the cluster is born from the backup of an older version.
-pub(crate) async fn born_from(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
-    scenario
-        .testbed()
-        .load_etcd("3.5.35", &Progress::silent())
-        .await?;
-    let store = MinIo::start(scenario).await?;
-    apply(scenario, &store.secret("aws")).await?;
-    let mut older = spec::in_pods(1);
-    older["version"] = json!("3.5.35");
-    let source = scenario.create_healthy("older", older).await?;
-    source.etcd().await?.put("kept", "yes").await?;
-    back_up(scenario, &store, &source).await?;
-
-    apply(scenario, &wish("anew", "newer", store.block(KEY, "aws"))).await?;
-    holds(scenario, "anew", "does not exist").await?;
-    let cluster = scenario.create("newer", spec::in_pods(3)).await?;
-    let status = succeeded(scenario, "anew").await?;
-    cluster.becomes_healthy(3).await?;
-    let proof = status.proof.context("there is no proof")?;
-    ensure!(proof.etcd_version == "3.5.0", "of {}", proof.etcd_version);
-    ensure!(cluster.etcd().await?.get("kept").await? == "yes", "no data");
-    ensure!(
-        cluster.etcd().await?.version().await? == "3.6.16",
-        "it is another version"
-    );
-    ensure!(
-        source.etcd().await?.cluster_id().await? != cluster.etcd().await?.cluster_id().await?,
-        "both are one cluster"
-    );
-    // Its data is in its pod: what filled it must do nothing when its container starts again.
-    let names = cluster.member_names().await?;
-    for name in &names {
-        scenario
-            .testbed()
-            .kill_member(scenario.namespace(), name)
-            .await?;
-        cluster.becomes_healthy(3).await?;
-    }
-    ensure!(cluster.member_names().await? == names, "a member was lost");
-    api(scenario)
-        .delete("anew", &DeleteParams::default())
-        .await?;
-    cluster.is_healthy(3).await
 }

@@ -4,7 +4,7 @@
 
 use contract::{
     Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType,
-    ObjectKind, Resource, RestorationStage, RestoreEffect, SCHEMA, Snapshot, names,
+    ObjectKind, Resource, RestoreEffect, SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,9 @@ use crate::image::{judge_image, judge_new_image};
 use crate::issue::judge_order;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
-use crate::restore::judge_restore;
+use crate::restore::{gives_up, judge_birth, judge_restore};
 use crate::secrets::judge_remembered;
-use crate::{Refusal, ResourceHead, RestoreHead};
+use crate::{Refusal, ResourceHead};
 
 /// How many actions a decision may hold.
 pub const MAX_ACTIONS: usize = 64;
@@ -281,40 +281,6 @@ fn judge_status(
             judge_image(image, spec, Some(snapshot), refusals);
         }
         judge_remembered(status, snapshot, spec, refusals);
-    }
-}
-
-/// The one way to forget a cluster id: its members were stopped for a restoration, and another cluster is founded.
-fn gives_up(status: &EtcdClusterStatus, recorded: &ResourceHead) -> bool {
-    let (Some(before), Some(after)) = (&recorded.restoration, &status.restoration) else {
-        return false;
-    };
-    before.uid == after.uid
-        && before.stage == RestorationStage::Stopping
-        && after.stage == RestorationStage::Filling
-        && after.replaces.as_ref() == recorded.cluster_id.seen()
-        && status.cluster_id.is_none()
-        && status.birth.is_none()
-}
-
-/// No cluster is planned empty while an EtcdRestore of its name is not over.
-fn judge_birth(status: &EtcdClusterStatus, snapshot: &Snapshot, refusals: &mut Vec<Refusal>) {
-    let recorded = ResourceHead::of(&snapshot.resource);
-    if status.birth.is_none() || recorded.birth.is_some() {
-        return;
-    }
-    let restores = snapshot.restores.seen().into_iter().flatten();
-    let pending = restores
-        .filter(|resource| resource.deleted.is_none())
-        .find(|resource| {
-            let head = RestoreHead::of(resource);
-            let named = head.spec.as_ref().map(|spec| &spec.etcd_cluster.name);
-            named == Some(&snapshot.resource.name) && !head.over
-        });
-    if let Some(pending) = pending {
-        refusals.push(Refusal::NotBirth {
-            why: format!("EtcdRestore {} is not over", pending.name),
-        });
     }
 }
 

@@ -1,15 +1,16 @@
 //! What may at most be done about a restore by itself: read the one backup that its spec names, one run at a time, and
 //! never forget a success.
 //!
-//! What it may do to a cluster is judged with the cluster: [`crate::pod`], [`crate::check`].
+//! Of a cluster's status it judges what a restore is about; what is done to a cluster is judged with it: [`crate::pod`],
+//! [`crate::check`].
 
 use contract::{
-    Action, EtcdRestoreSpec, EtcdRestoreStatus, Millis, Place, Resource, RestoreEffect, Snapshot,
-    SnapshotProof, TransferState,
+    Action, EtcdClusterStatus, EtcdRestoreSpec, EtcdRestoreStatus, Millis, Place, Resource,
+    RestorationStage, RestoreEffect, Snapshot, SnapshotProof, TransferState,
 };
 use serde::Deserialize;
 
-use crate::{BackupRefusal, Fresh, Refusal};
+use crate::{BackupRefusal, Fresh, Refusal, ResourceHead};
 
 /// The longest a reading may be given.
 const LONGEST: Millis = Millis::seconds(7 * 24 * 3600);
@@ -88,6 +89,44 @@ pub(crate) fn judge_restore(
                 refusals.push(BackupRefusal::UnderWay(transfer.run.clone()).into());
             }
         }
+    }
+}
+
+/// The one way to forget a cluster id: its members were stopped for a restoration, and another cluster is founded.
+pub(crate) fn gives_up(status: &EtcdClusterStatus, recorded: &ResourceHead) -> bool {
+    let (Some(before), Some(after)) = (&recorded.restoration, &status.restoration) else {
+        return false;
+    };
+    before.uid == after.uid
+        && before.stage == RestorationStage::Stopping
+        && after.stage == RestorationStage::Filling
+        && after.replaces.as_ref() == recorded.cluster_id.seen()
+        && status.cluster_id.is_none()
+        && status.birth.is_none()
+}
+
+/// No cluster is planned empty while an EtcdRestore of its name is not over.
+pub(crate) fn judge_birth(
+    status: &EtcdClusterStatus,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
+    let recorded = ResourceHead::of(&snapshot.resource);
+    if status.birth.is_none() || recorded.birth.is_some() {
+        return;
+    }
+    let restores = snapshot.restores.seen().into_iter().flatten();
+    let pending = restores
+        .filter(|resource| resource.deleted.is_none())
+        .find(|resource| {
+            let head = RestoreHead::of(resource);
+            let named = head.spec.as_ref().map(|spec| &spec.etcd_cluster.name);
+            named == Some(&snapshot.resource.name) && !head.over
+        });
+    if let Some(pending) = pending {
+        refusals.push(Refusal::NotBirth {
+            why: format!("EtcdRestore {} is not over", pending.name),
+        });
     }
 }
 

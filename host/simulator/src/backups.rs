@@ -9,7 +9,7 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fact::{Deed, Fact};
+use crate::fact::{Deed, Fact, Truth};
 use crate::world::{NAME, World};
 
 /// A backup in the store.
@@ -108,6 +108,14 @@ impl World {
             if let Some(own) = own {
                 own.status["succeeded"] = json!(true);
             }
+        }
+    }
+
+    /// The world as it is, for an EtcdRestore that is begun.
+    pub(crate) fn truth_with(&self, restore: &str) -> Truth {
+        Truth {
+            replaced: self.gives_up(restore),
+            ..self.truth()
         }
     }
 

@@ -244,14 +244,6 @@ impl World {
             .ok()
     }
 
-    /// The world as it is, for an EtcdRestore that is begun.
-    pub(crate) fn truth_with(&self, restore: &str) -> Truth {
-        Truth {
-            replaced: self.gives_up(restore),
-            ..self.truth()
-        }
-    }
-
     /// The world as it is.
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();

@@ -14,6 +14,7 @@
 //! comes after a crash goes on. No cluster is born empty while an EtcdRestore of its name is not over.
 
 mod fill;
+mod grow;
 mod hold;
 
 use contract::{
@@ -21,8 +22,10 @@ use contract::{
     Observed, Reason, Resource, Restoration, RestorationStage, RestoreRef,
 };
 
+pub(super) use grow::keeps_claim;
+
 use super::{LATER, SOON, Step};
-use crate::assess::{Living, Member, Situation, Stage};
+use crate::assess::{Living, Situation, Stage};
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -350,86 +353,7 @@ fn attend_growing(
         return true;
     }
     if let Stage::Formed { living, .. } = &situation.stage {
-        grow(cluster, situation, living, memory, step);
+        grow::grow(cluster, situation, living, memory, step);
     }
     false
-}
-
-fn grow(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    living: &Living<'_>,
-    memory: &Restoration,
-    step: &mut Step,
-) {
-    fill::note_filled(situation, living, step);
-    let voters = living.voters().count();
-    if !is_whole(cluster, living) {
-        step.find(
-            FindingKind::Waiting,
-            Reason::Restoring,
-            format!(
-                "EtcdRestore {}: {voters} of {} members vote, with the data of the backup.",
-                memory.restore,
-                cluster.size.unwrap_or(voters)
-            ),
-        );
-        return;
-    }
-    let left = memory.given_up.iter().filter(|name| {
-        living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
-    });
-    let left: Vec<&str> = left.map(String::as_str).collect();
-    if !left.is_empty() {
-        step.find(
-            FindingKind::Waiting,
-            Reason::Restoring,
-            format!(
-                "The cluster is whole; the volume claims of before are being deleted: {}.",
-                left.join(", ")
-            ),
-        );
-        step.look_again(PACE, Reason::Restoring);
-        return;
-    }
-    let words = format!(
-        "The cluster has its full size again, with the data of EtcdRestore {}.",
-        memory.restore
-    );
-    step.actions.push(pre::event_of(
-        &situation.snapshot.resource,
-        EventType::Normal,
-        Reason::Restored,
-        words.clone(),
-    ));
-    step.find(FindingKind::Doing, Reason::Restored, words);
-    step.restoration = Some(Change::Set(Restoration {
-        stage: RestorationStage::Done,
-        ended_at: Some(clock::spell(situation.snapshot.now)),
-        ..memory.clone()
-    }));
-    step.look_again(SOON, Reason::Restored);
-}
-
-/// Whether the cluster has its size, confirmed and healthy.
-fn is_whole(cluster: &Cluster, living: &Living<'_>) -> bool {
-    let voters = living.voters().count();
-    let is_grown = cluster.size.is_none_or(|size| voters >= size);
-    let is_healthy = living.voters().all(Member::is_healthy) && living.learner().is_none();
-    living.membership.is_some() && voters > 0 && is_grown && is_healthy
-}
-
-/// Whether the claim of one who is not in the list is kept, because the cluster went on from a backup and is not whole yet.
-pub(super) fn keeps_claim(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    living: &Living<'_>,
-    name: &str,
-) -> bool {
-    let memory = situation.memory.restoration.as_ref();
-    let is_given_up = memory.is_some_and(|memory| {
-        memory.stage == RestorationStage::Growing
-            && memory.given_up.iter().any(|given_up| given_up == name)
-    });
-    is_given_up && !is_whole(cluster, living)
 }

@@ -419,7 +419,8 @@ fn rules(pod: Value) -> Vec<&'static str> {
 #[test]
 fn what_fills_a_disk_is_what_was_proven_and_nothing_else() {
     assert_eq!(rules(filled()), [""; 0]);
-    let changes: [(&str, fn(&mut Value)); 14] = [
+    type Change = (&'static str, fn(&mut Value));
+    let changes: [Change; 14] = [
         ("another image fetches", |pod| {
             pod["spec"]["initContainers"][0]["image"] = json!("curl:1");
         }),
