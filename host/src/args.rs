@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
+use crate::member::{self, FetchArgs, PlaceArgs};
 use crate::module::{self, digest};
 use crate::modules::{self, DiffArgs, PackArgs};
 use crate::output::{self, Format};
@@ -61,6 +62,17 @@ enum Verb {
     /// Look at and make reconciler modules
     #[command(subcommand)]
     Module(ModuleVerb),
+    /// Fill the disk of a member from a backup, in its pod
+    #[command(subcommand, hide = true)]
+    Member(MemberVerb),
+}
+
+#[derive(Debug, Subcommand)]
+enum MemberVerb {
+    /// Fetch a proven backup onto the disk
+    Fetch(FetchArgs),
+    /// Put the data folder that etcd's tool made into its place
+    Place(PlaceArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -167,7 +179,7 @@ impl Verb {
             Self::Module(ModuleVerb::Seal(args)) => args.output,
             Self::Module(ModuleVerb::Pack(args)) => args.output,
             Self::Module(ModuleVerb::Diff(args)) => args.output,
-            Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) => Format::Text,
+            Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) | Self::Member(_) => Format::Text,
         }
     }
 
@@ -201,6 +213,8 @@ impl Verb {
             Self::Module(ModuleVerb::Diff(args)) => {
                 modules::diff(args).map(|equal| if equal { AS_EXPECTED } else { DIFFERS })
             }
+            Self::Member(MemberVerb::Fetch(args)) => member::fetch(&args).map(|()| AS_EXPECTED),
+            Self::Member(MemberVerb::Place(args)) => member::place(&args).map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Compile(args)) => {
                 Ok(module::compile_from_stdin(&args.cache_dir).map(|()| AS_EXPECTED)?)
             }

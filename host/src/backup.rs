@@ -2,8 +2,11 @@
 //!
 //! Decides nothing: which endpoint, which name and what is deleted come from the module. Credentials stay in here.
 
+mod content;
+mod fetch;
 mod fingerprint;
 mod perform;
+mod restore;
 mod secret;
 mod sight;
 mod source;
@@ -11,7 +14,9 @@ mod store;
 mod transfer;
 mod transfers;
 
-pub(crate) use perform::perform;
+pub(crate) use fetch::fetch;
+pub(crate) use perform::{perform, prove};
+pub(crate) use restore::look as look_at_restore;
 pub use sight::Sight;
 pub(crate) use sight::look;
 pub use transfers::Transfers;

@@ -286,6 +286,9 @@ impl Executor {
             Effect::Backup(effect) => {
                 backup::perform(self, pass, &action.pre, effect, memory).await?;
             }
+            Effect::Restore(effect) => {
+                backup::prove(self, pass, &action.pre, effect, memory).await?;
+            }
         }
         Ok(())
     }

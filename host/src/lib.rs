@@ -17,6 +17,7 @@ pub mod http;
 pub mod inspect;
 pub mod key;
 pub mod lease;
+pub mod member;
 pub mod metrics;
 pub mod module;
 pub mod modules;

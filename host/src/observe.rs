@@ -12,6 +12,7 @@ pub mod etcd;
 mod live;
 mod predecessor;
 pub mod project;
+mod restore;
 pub mod secret;
 pub mod selection;
 pub mod shelf;
@@ -50,6 +51,8 @@ pub struct World {
     pub resources: Shelf<Resource>,
     /// The backups' resources.
     pub backups: Shelf<Resource>,
+    /// The restores' resources.
+    pub restores: Shelf<Resource>,
     /// Pods.
     pub pods: Shelf<Pod>,
     /// PersistentVolumeClaims.
@@ -61,6 +64,7 @@ pub struct World {
     /// Locks of archived operators.
     predecessors: Predecessors,
     selection: Selection,
+    operator_image: Option<String>,
     changed: tokio::sync::watch::Sender<()>,
 }
 
@@ -71,12 +75,14 @@ impl World {
         Self {
             resources: Shelf::new(scopes),
             backups: Shelf::new(scopes),
+            restores: Shelf::new(scopes),
             pods: Shelf::new(scopes),
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
             predecessors: Predecessors::default(),
             selection: Selection::default(),
+            operator_image: None,
             changed: tokio::sync::watch::Sender::new(()),
         }
     }
@@ -96,6 +102,15 @@ impl World {
         Self { selection, ..self }
     }
 
+    /// The same, for an operator that runs in this image.
+    #[must_use]
+    pub fn in_image(self, operator_image: Option<String>) -> Self {
+        Self {
+            operator_image,
+            ..self
+        }
+    }
+
     /// To be called after each change of a cache and each end of a list.
     pub fn announce_change(&self) {
         self.changed.send_replace(());
@@ -113,18 +128,21 @@ impl World {
         let Self {
             resources,
             backups,
+            restores,
             pods,
             volumes,
             services,
             disruption_budgets,
             predecessors: _,
             selection: _,
+            operator_image: _,
             changed,
         } = self;
         let mut changes = changed.subscribe();
         let is_settled = || {
             resources.is_settled()
                 && backups.is_settled()
+                && restores.is_settled()
                 && pods.is_settled()
                 && volumes.is_settled()
                 && services.is_settled()
@@ -143,17 +161,20 @@ impl World {
         let Self {
             resources,
             backups,
+            restores,
             pods,
             volumes,
             services,
             disruption_budgets,
             predecessors: _,
             selection: _,
+            operator_image: _,
             changed: _,
         } = self;
         let kinds = [
             (contract::PLURAL, resources.missing()),
             (ResourceKind::EtcdBackup.plural(), backups.missing()),
+            (ResourceKind::EtcdRestore.plural(), restores.missing()),
             ("pods", pods.missing()),
             ("persistentvolumeclaims", volumes.missing()),
             ("services", services.missing()),
@@ -175,6 +196,7 @@ impl World {
         match kind {
             ResourceKind::EtcdCluster => &self.resources,
             ResourceKind::EtcdBackup => &self.backups,
+            ResourceKind::EtcdRestore => &self.restores,
         }
     }
 
@@ -258,6 +280,7 @@ pub async fn snapshot(
     match key.kind {
         ResourceKind::EtcdCluster => cluster(client, world, key, memory).await,
         ResourceKind::EtcdBackup => backup::snapshot(client, world, transfers, key, memory).await,
+        ResourceKind::EtcdRestore => restore::snapshot(client, world, transfers, key, memory).await,
     }
 }
 
@@ -309,6 +332,9 @@ async fn cluster(
         secrets,
         backups: Vec::new(),
         backup: None,
+        restore: None,
+        restores: restore::of_cluster(world, key),
+        operator_image: world.operator_image.clone(),
         old_lock,
         outcomes: memory.outcomes.clone(),
     })))
@@ -346,7 +372,7 @@ async fn look(
     };
     let objects = match key.kind {
         ResourceKind::EtcdCluster => live::objects(client, key).await,
-        ResourceKind::EtcdBackup => world.objects(key, Instant::now()),
+        ResourceKind::EtcdBackup | ResourceKind::EtcdRestore => world.objects(key, Instant::now()),
     };
     memory.written.read_live(Instant::now());
     Ok(Some((resource, objects)))

@@ -6,6 +6,7 @@ mod args;
 mod dispatch;
 mod predecessor;
 mod settings;
+mod watches;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use crate::upgradeable;
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
 use settings::{in_words, random_identity, recordings_directory, scopes, selection};
+use watches::start_watches;
 
 /// Threads that wait for answers.
 const WORKERS: usize = 2;
@@ -79,6 +81,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
         kubeconfig,
         module,
+        operator_image,
         watch_namespace,
         namespace,
         identity,
@@ -152,7 +155,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let stop_watches = CancellationToken::new();
     let stop_lease = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let world = Arc::new(World::new(&scopes).at_home(&namespace).serving(selection));
+    let operator_image = operator_image.filter(|image| !image.is_empty());
+    let world = World::new(&scopes).at_home(&namespace).serving(selection);
+    let world = Arc::new(world.in_image(operator_image));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()
@@ -273,96 +278,6 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     recorder.flush();
     info!("Stopped");
     Ok(())
-}
-
-/// The six watches of one scope. Each ends only when the operator stops.
-fn start_watches(
-    client: &Client,
-    scope: &Scope,
-    world: &Arc<World>,
-    queue: &Arc<Queue>,
-    stop: &CancellationToken,
-) {
-    macro_rules! start {
-        ($kind:literal, $api:expr, $config:expr, $shelf:ident, $key:path, $project:path) => {{
-            let (world, queue, scope, api) = (Arc::clone(world), Arc::clone(queue), scope.clone(), $api);
-            let span = info_span!("watch", kind = $kind, scope = %scope);
-            let watching = async move {
-                let changed = |key: Option<ClusterKey>| {
-                    world.announce_change();
-                    if let Some(key) = key {
-                        queue.touch(key, Trigger::Watch($kind));
-                    }
-                };
-                watch::keep(api, $config, scope, &world.$shelf, $key, $project, changed).await;
-            };
-            let stop = stop.clone();
-            tokio::spawn(async move { stop.run_until_cancelled(watching).await }.instrument(span));
-        }};
-    }
-    macro_rules! api {
-        ($kind:ty) => {
-            match scope {
-                Scope::All => Api::<$kind>::all(client.clone()),
-                Scope::Namespace(namespace) => Api::<$kind>::namespaced(client.clone(), namespace),
-            }
-        };
-    }
-    let resources = |kind: ResourceKind| {
-        let kind = resource_kind(kind);
-        match scope {
-            Scope::All => Api::all_with(client.clone(), &kind),
-            Scope::Namespace(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        }
-    };
-    start!(
-        "EtcdCluster",
-        resources(ResourceKind::EtcdCluster),
-        watch::resources(),
-        resources,
-        watch::own_key,
-        project::resource
-    );
-    start!(
-        "EtcdBackup",
-        resources(ResourceKind::EtcdBackup),
-        watch::resources(),
-        backups,
-        watch::backup_key,
-        project::resource
-    );
-    start!(
-        "Pod",
-        api!(Pod),
-        watch::children(),
-        pods,
-        watch::labelled_key,
-        project::pod
-    );
-    start!(
-        "PersistentVolumeClaim",
-        api!(PersistentVolumeClaim),
-        watch::children(),
-        volumes,
-        watch::labelled_key,
-        project::volume
-    );
-    start!(
-        "Service",
-        api!(Service),
-        watch::children(),
-        services,
-        watch::labelled_key,
-        project::service
-    );
-    start!(
-        "PodDisruptionBudget",
-        api!(PodDisruptionBudget),
-        watch::children(),
-        disruption_budgets,
-        watch::labelled_key,
-        project::disruption_budget
-    );
 }
 
 /// Ends at a signal, or with the HTTP server, which ends by itself only when it fails.

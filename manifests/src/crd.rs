@@ -38,6 +38,16 @@ pub(crate) fn etcd_backup() -> Result<api::CustomResourceDefinition, serde_json:
     Ok(definition(names, VERSION, schema, None, backup_columns()))
 }
 
+/// The definition of `EtcdRestore`.
+///
+/// # Errors
+/// As [`etcd_cluster`].
+pub(crate) fn etcd_restore() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let schema = serde_json::from_value(schema::etcd_restore())?;
+    let names = of_kind(ResourceKind::EtcdRestore, "etcdrestore");
+    Ok(definition(names, VERSION, schema, None, restore_columns()))
+}
+
 /// The definition of `ReconcilerModule`.
 ///
 /// # Errors
@@ -151,6 +161,36 @@ fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
             ".metadata.creationTimestamp",
             "Since it was created",
         ),
+    ]
+}
+
+fn restore_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Cluster",
+            "string",
+            ".spec.etcdCluster.name",
+            "The cluster that goes on from the backup",
+        ),
+        column(
+            "Phase",
+            "string",
+            ".status.phase",
+            "Proving, Waiting, Restoring, Succeeded or Failed",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.proof.etcdRevision",
+            "etcd's revision in the backup",
+        ),
+        column(
+            "Seconds",
+            "integer",
+            ".status.durationSeconds",
+            "How long it took",
+        ),
+        age(),
     ]
 }
 

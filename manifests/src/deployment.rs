@@ -112,6 +112,12 @@ fn container(image: &str, served: Served) -> core::Container {
             from_field("MY_POD_NAME", "metadata.name"),
             from_field("MY_POD_NAMESPACE", "metadata.namespace"),
             watched(served),
+            // Members that are restored fetch their backup in this very image.
+            core::EnvVar {
+                name: "BINNACLE_OPERATOR_IMAGE".to_owned(),
+                value: Some(image.to_owned()),
+                value_from: None,
+            },
             core::EnvVar {
                 name: "BINNACLE_CACHE_DIR".to_owned(),
                 value: Some("/var/cache/binnacle/compiled".to_owned()),

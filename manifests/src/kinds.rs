@@ -27,7 +27,7 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 3] = [ETCD_CLUSTER, ETCD_BACKUP, RECONCILER_MODULE];
+pub(crate) static KINDS: [Kind; 4] = [ETCD_CLUSTER, ETCD_BACKUP, ETCD_RESTORE, RECONCILER_MODULE];
 
 const ETCD_CLUSTER: Kind = Kind {
     file: "manifests/crds/etcdclusters.yaml",
@@ -90,6 +90,25 @@ const ETCD_BACKUP: Kind = Kind {
     widgets: &[
         ("spec.clientTLSSecret", SECRET),
         ("spec.s3.awsSecret", SECRET),
+    ],
+};
+
+const ETCD_RESTORE: Kind = Kind {
+    file: "manifests/crds/etcdrestores.yaml",
+    definition: crd::etcd_restore,
+    title: "etcd restore",
+    purpose: "The wish for an etcd cluster to go on from a backup, which is read whole before anything is touched.",
+    makes: &[("v1", "Secret")],
+    example: include_str!("../../docs/examples/restore.yaml"),
+    widgets: &[
+        ("spec.replaces", ADVANCED),
+        ("spec.bumpRevision", ADVANCED),
+        ("spec.s3.awsSecret", SECRET),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
     ],
 };
 

@@ -35,13 +35,18 @@ pub(crate) fn rules() -> Vec<PolicyRule> {
 
 fn served_rules() -> Vec<PolicyRule> {
     let backups = ResourceKind::EtcdBackup.plural();
+    let restores = ResourceKind::EtcdRestore.plural();
     vec![
-        rule(GROUP, &[PLURAL], &[&WATCH]),
+        rule(GROUP, &[PLURAL, restores], &[&WATCH]),
         // Patching takes off the finalizer that the archived operator left.
         rule(GROUP, &[backups], &[&WATCH, &["patch"]]),
         rule(
             GROUP,
-            &[&format!("{backups}/status"), &format!("{PLURAL}/status")],
+            &[
+                &format!("{backups}/status"),
+                &format!("{PLURAL}/status"),
+                &format!("{restores}/status"),
+            ],
             &[&["update"]],
         ),
         rule(

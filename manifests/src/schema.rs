@@ -4,8 +4,8 @@
 //! this schema knows, and old objects hold nulls.
 
 use contract::{
-    EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus, ReconcilerModuleSpec,
-    ReconcilerModuleStatus,
+    EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus, EtcdRestoreSpec,
+    EtcdRestoreStatus, ReconcilerModuleSpec, ReconcilerModuleStatus,
 };
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
@@ -32,6 +32,13 @@ pub(crate) fn reconciler_module() -> Value {
 pub(crate) fn etcd_backup() -> Value {
     whole::<EtcdBackupSpec, EtcdBackupStatus>(
         "A backup of an etcd cluster, taken once or again and again: where it goes, and what became of it.",
+    )
+}
+
+/// The schema of a whole restore.
+pub(crate) fn etcd_restore() -> Value {
+    whole::<EtcdRestoreSpec, EtcdRestoreStatus>(
+        "The wish for an etcd cluster to go on from a backup: where it is, and what became of the wish.",
     )
 }
 
@@ -212,6 +219,30 @@ mod tests {
             true,
             "the archived operator stored null until the first success"
         );
+    }
+
+    #[test]
+    fn every_key_of_the_old_restore_has_its_place() {
+        let schema = etcd_restore();
+        for path in [
+            "spec.etcdCluster.name",
+            "spec.backupStorageType",
+            "spec.s3.path",
+            "spec.s3.awsSecret",
+            "spec.s3.endpoint",
+            "spec.s3.forcePathStyle",
+            "spec.abs.path",
+            "spec.abs.absSecret",
+            "spec.gcs.path",
+            "spec.gcs.gcpSecret",
+            "spec.oss.path",
+            "spec.oss.ossSecret",
+            "spec.oss.endpoint",
+            "status.succeeded",
+            "status.reason",
+        ] {
+            assert!(at(&schema, path).is_object(), "{path} is missing");
+        }
     }
 
     /// Defaults in the schema end up in people's specs.

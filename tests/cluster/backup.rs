@@ -21,7 +21,7 @@ pub(crate) use periodic::periodic;
 pub(crate) use stores::{alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);
-const KEY: &str = "dir/etcd.backup";
+pub(crate) const KEY: &str = "dir/etcd.backup";
 
 /// The backups of a scenario's namespace.
 fn api(scenario: &Scenario) -> Api<DynamicObject> {
@@ -36,7 +36,7 @@ fn api(scenario: &Scenario) -> Api<DynamicObject> {
     Api::namespaced_with(scenario.testbed().client(), scenario.namespace(), &resource)
 }
 
-async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
+pub(crate) async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
     let arguments = ["apply", "--filename", "-"];
     scenario
         .kubectl_with_input(&arguments, &object.to_string())
@@ -45,7 +45,7 @@ async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
 }
 
 /// A manifest as people wrote it for the archived operator.
-fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
+pub(crate) fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdBackup",
         "metadata": {"name": name},
@@ -72,7 +72,7 @@ async fn ended(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
     .await
 }
 
-async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+pub(crate) async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
     let status = ended(scenario, name).await?;
     ensure!(status.succeeded, "it failed: {}", status.reason);
     Ok(status)
@@ -110,7 +110,7 @@ async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
     Ok(())
 }
 
-fn client_url(scheme: &str, cluster: &Cluster) -> String {
+pub(crate) fn client_url(scheme: &str, cluster: &Cluster) -> String {
     let (name, namespace) = (cluster.name(), cluster.namespace());
     format!("{scheme}://{name}-client.{namespace}.svc:2379")
 }

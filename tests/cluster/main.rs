@@ -26,6 +26,7 @@ mod operators;
 mod recordings;
 mod reshape;
 mod restarts;
+mod restore;
 mod scale;
 mod scope;
 mod serial;
@@ -180,6 +181,26 @@ fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "backup::what_cannot_work_is_said_and_nothing_is_taken_for_a_backup",
             backup::bad_input,
+        ),
+        scenarios.trial(
+            "restore::all_pods_and_disks_gone_is_restored_by_the_manifest_of_old_through_crashes",
+            restore::everything_gone,
+        ),
+        scenarios.trial(
+            "restore::a_tls_cluster_is_restored_with_its_certificates",
+            restore::with_tls,
+        ),
+        scenarios.trial(
+            "restore::a_living_cluster_is_given_up_only_by_a_consent",
+            restore::living,
+        ),
+        scenarios.trial(
+            "restore::a_backup_that_is_none_is_told_and_nothing_is_touched",
+            restore::bad_backups,
+        ),
+        scenarios.trial(
+            "restore::a_new_cluster_is_born_from_a_backup_of_an_older_version",
+            restore::born_from,
         ),
         scenarios.trial(
             "drop_in::size_and_version_make_a_cluster_that_serves_as_the_walk_through_says",

@@ -207,6 +207,23 @@ fn histories_go_to_size_0_and_back_and_out_of_lost_quorums() {
     assert!(slept > 5 && woke > 5 && recovered > 2);
 }
 
+/// Else the promises about restores would hold of nothing.
+#[test]
+fn histories_go_on_from_backups() {
+    let (mut begun, mut whole) = (0, 0);
+    for seed in 1..=300 {
+        let History { facts, end, .. } = history(&Plan::of_seed(seed), false);
+        let gave_up = facts
+            .iter()
+            .filter_map(deed)
+            .any(|(deed, _)| matches!(deed, Deed::GaveUp));
+        begun += u32::from(gave_up);
+        whole += u32::from(gave_up && end.rested && end.truth.confirmed);
+    }
+    eprintln!("of 300 histories {begun} went on from a backup, {whole} of them to a whole cluster");
+    assert!(whole > 5);
+}
+
 fn deed(fact: &Fact) -> Option<(&Deed, &Truth)> {
     match fact {
         Fact::Deed { deed, before, .. } => Some((deed, &**before)),

@@ -31,7 +31,7 @@ pub use etcd::{Etcd, Member};
 pub use events::EventSeen;
 pub use modules::ReconcilerModule;
 pub use objects::Children;
-pub use process::{Operator, Programs};
+pub use process::{OPERATOR_IMAGE, Operator, Programs};
 
 /// Name of the operator's ServiceAccount, Role and Deployment.
 pub const OPERATOR: &str = "binnacle";
@@ -324,7 +324,7 @@ impl Scenario {
         for arguments in [
             &["get", "etcd,pods,pvc,services,pdb", "--output=wide"][..],
             &["get", "events", "--sort-by=.metadata.creationTimestamp"],
-            &["get", "etcd,etcdbackups,rmod", "--output=yaml"],
+            &["get", "etcd,etcdbackups,etcdrestores,rmod", "--output=yaml"],
             &["describe", "pods"],
         ] {
             let seen = self

@@ -7,7 +7,7 @@ mod words;
 
 use contract::{
     Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
-    Place, Resource, Snapshot, StoredObject, Take, TransferState,
+    Place, Resource, ResourceKind, Snapshot, StoredObject, Take, TransferState,
 };
 use serde::Deserialize;
 
@@ -243,10 +243,11 @@ fn check_deletion(key: &str, stored: &Observed<Vec<StoredObject>>) -> Result<(),
 
 /// Whether the effect is one that this kind of resource has.
 pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Vec<Refusal>) {
-    let is_backup = resource.kind == contract::ResourceKind::EtcdBackup.name();
+    let is = |kind: ResourceKind| resource.kind == kind.name();
     let is_fit = match effect {
         Effect::Event { .. } => true,
-        Effect::Backup(_) => is_backup,
+        Effect::Backup(_) => is(ResourceKind::EtcdBackup),
+        Effect::Restore(_) => is(ResourceKind::EtcdRestore),
         Effect::UpdateStatus { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
@@ -259,7 +260,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
-        | Effect::Disarm { .. } => !is_backup,
+        | Effect::Disarm { .. } => !is(ResourceKind::EtcdBackup) && !is(ResourceKind::EtcdRestore),
     };
     if !is_fit {
         let other = BackupRefusal::OtherKind {

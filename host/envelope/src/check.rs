@@ -10,6 +10,7 @@ mod membership;
 mod precondition;
 mod recovery;
 mod restart;
+mod restoration;
 mod zero;
 
 use contract::{Action, Child, Effect, ObjectKind};
@@ -17,7 +18,8 @@ use contract::{Action, Child, Effect, ObjectKind};
 use crate::arguments::InitialCluster;
 use crate::backup::check_backup;
 use crate::fresh::{Fresh, reads};
-use crate::pod::is_alone;
+use crate::pod::{fills, is_alone};
+use crate::restore::check_restore;
 use crate::{Reads, Refusal};
 pub use alarm::AlarmRefusal;
 use alarm::{check_compaction, check_defragmentation, check_disarm};
@@ -26,6 +28,7 @@ use membership::{check_addition, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
 use restart::check_restart;
+use restoration::{check_filling, check_restoration};
 use zero::check_sleep;
 
 /// Says whether the action may be carried out now.
@@ -43,6 +46,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         claim,
         etcd: _,
         stored: _,
+        restore: _,
     } = reads(action);
     let object = match object {
         Some((kind, name)) => check_object(kind, &name, pre, resource, &fresh.object)?,
@@ -56,13 +60,17 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
     match effect {
         Effect::UpdateStatus { status } => {
             check_sleep(status, resource, &fresh.etcd)?;
-            check_recovery(status, resource, &fresh.etcd)
+            check_recovery(status, resource, &fresh.etcd)?;
+            check_restoration(status, resource, &fresh.restore, &fresh.etcd)
         }
         Effect::Event { .. } => Ok(()),
         Effect::Apply { object } => match &**object {
             Child::Pod(pod) => {
                 if is_alone(pod) {
                     check_alone(object.name(), pre, resource, &fresh.etcd)?;
+                }
+                if fills(pod) {
+                    check_filling(object.name(), pre, resource, &fresh.restore)?;
                 }
                 check_start(
                     InitialCluster::of_pod(pod),
@@ -88,7 +96,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             kind: ObjectKind::Pod,
             name,
             grace_seconds: _,
-        } => check_pod_deletion(name, pre, resource, object, &fresh.etcd),
+        } => check_pod_deletion(name, pre, resource, object, fresh),
         Effect::Delete {
             kind: ObjectKind::PersistentVolumeClaim,
             name,
@@ -109,6 +117,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Defragment { member } => check_defragmentation(*member, resource, &fresh.etcd),
         Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
+        Effect::Restore(effect) => check_restore(effect, fresh),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use contract::{
     Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType,
-    ObjectKind, Resource, SCHEMA, Snapshot, names,
+    ObjectKind, Resource, RestoreEffect, SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use crate::image::{judge_image, judge_new_image};
 use crate::issue::judge_order;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
+use crate::restore::{gives_up, judge_birth, judge_restore};
 use crate::secrets::judge_remembered;
 use crate::{Refusal, ResourceHead};
 
@@ -97,6 +98,7 @@ fn judge_counts(decision: &Decision, refusals: &mut Vec<Refusal>) {
 /// Whether it begins to move a backup.
 fn is_transfer(action: &Action) -> bool {
     matches!(&action.effect, Effect::Backup(effect) if effect.is_transfer())
+        || matches!(action.effect, Effect::Restore(RestoreEffect::Prove { .. }))
 }
 
 /// A change of members or leader, another image for a member, the deletion of a listed member's pod, or a member's silence
@@ -220,6 +222,12 @@ fn judge(
             }
             judge_backup(effect, action, snapshot, refusals);
         }
+        Effect::Restore(effect) => {
+            if let RestoreEffect::UpdateStatus { status } = effect {
+                judge_size(status, || "the status".to_owned(), refusals);
+            }
+            judge_restore(effect, action, snapshot, refusals);
+        }
     }
 }
 
@@ -244,6 +252,7 @@ fn judge_status(
     let rewritten = match recorded.cluster_id {
         contract::Observed::Absent => None,
         contract::Observed::Seen(id) if status.cluster_id == Some(id) => None,
+        contract::Observed::Seen(_) if gives_up(status, &recorded) => None,
         contract::Observed::Seen(id) => Some(id.to_string()),
         contract::Observed::Unknown(why) => Some(why),
     };
@@ -255,6 +264,7 @@ fn judge_status(
             to,
         });
     }
+    judge_birth(status, snapshot, refusals);
     // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
     if let (Some(birth), Ok(spec)) = (&status.birth, spec)
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)

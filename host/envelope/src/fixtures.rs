@@ -65,6 +65,9 @@ pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
         secrets: [].into(),
         backups: Vec::new(),
         backup: None,
+        restore: None,
+        restores: Observed::Absent,
+        operator_image: None,
         old_lock: Observed::Absent,
         outcomes: Vec::new(),
     }
@@ -265,6 +268,7 @@ pub(crate) fn fresh_of(resource: &Resource) -> Fresh {
         etcd: view(),
         backup: BackupHead::default(),
         stored: Observed::Unknown("not asked for".to_owned()),
+        restore: Observed::Unknown("not asked for".to_owned()),
     }
 }
 

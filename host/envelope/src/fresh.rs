@@ -4,12 +4,13 @@
 
 use contract::{
     Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed,
-    Preconditions, QuorumRecovery, Recovery, Resource, StoredObject,
+    Preconditions, QuorumRecovery, Recovery, Resource, Restoration, RestoreRef, StoredObject,
 };
 use serde::Deserialize;
 
 use crate::arguments::InitialCluster;
 use crate::backup::BackupHead;
+use crate::restore::RestoreHead;
 
 /// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
 #[derive(Clone, Debug)]
@@ -28,11 +29,15 @@ pub struct Fresh {
     pub backup: BackupHead,
     /// What is stored under the backup's own name.
     pub stored: Observed<Vec<StoredObject>>,
+    /// The EtcdRestore that a cluster goes on from.
+    pub restore: Observed<RestoreHead>,
 }
 
 /// What counts of the custom resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceHead {
+    /// `metadata.name`.
+    pub name: String,
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.resourceVersion`.
@@ -49,12 +54,18 @@ pub struct ResourceHead {
     pub quota: i64,
     /// `spec.size` is there and is 0.
     pub zero: bool,
+    /// `spec.size`, if it can be read.
+    pub size: Option<i64>,
     /// `status.asleepSince` is set.
     pub asleep: bool,
     /// `spec.quorumRecovery`, if it can be read.
     pub consent: Option<QuorumRecovery>,
     /// `status.recovery`, if it can be read.
     pub recovery: Option<Recovery>,
+    /// `status.restoration`, if it can be read.
+    pub restoration: Option<Restoration>,
+    /// Members that `status.memberRecords` says vote.
+    pub voters: u32,
 }
 
 /// `DefaultQuotaBytes` of etcd's server.
@@ -69,7 +80,12 @@ impl ResourceHead {
             Some(value) => ClusterId::deserialize(value)
                 .map_or_else(|error| Observed::Unknown(error.to_string()), Observed::Seen),
         };
+        let size = resource
+            .spec
+            .get("size")
+            .and_then(serde_json::Value::as_i64);
         Self {
+            name: resource.name.clone(),
             uid: resource.uid.clone(),
             resource_version: resource.resource_version.clone(),
             deleted: resource.deleted.is_some(),
@@ -80,11 +96,8 @@ impl ResourceHead {
                 .and_then(|value| Birth::deserialize(value).ok()),
             cluster_id,
             quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
-            zero: resource
-                .spec
-                .get("size")
-                .and_then(serde_json::Value::as_i64)
-                == Some(0),
+            zero: size == Some(0),
+            size,
             asleep: resource
                 .status
                 .get("asleepSince")
@@ -97,8 +110,23 @@ impl ResourceHead {
                 .status
                 .get("recovery")
                 .and_then(|value| Recovery::deserialize(value).ok()),
+            restoration: resource
+                .status
+                .get("restoration")
+                .and_then(|value| Restoration::deserialize(value).ok()),
+            voters: voters(resource),
         }
     }
+}
+
+/// Members that the status remembers as voters; none where it cannot be read.
+fn voters(resource: &Resource) -> u32 {
+    let records = resource.status.get("memberRecords");
+    let records = records.and_then(serde_json::Value::as_array).into_iter();
+    let voters = records
+        .flatten()
+        .filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
+    u32::try_from(voters.count()).unwrap_or(u32::MAX)
 }
 
 /// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.
@@ -150,6 +178,8 @@ pub struct Reads {
     pub etcd: bool,
     /// What is stored under the backup's own name.
     pub stored: bool,
+    /// The EtcdRestore that the cluster goes on from.
+    pub restore: Option<RestoreRef>,
 }
 
 /// Says what [`crate::check`] needs to judge this action.
@@ -158,9 +188,12 @@ pub fn reads(action: &Action) -> Reads {
     let Action { effect, pre } = action;
     let etcd = asks_etcd(pre)
         || pre.recovery
+        || pre.restore.is_some()
         || match effect {
             Effect::UpdateStatus { status } => {
+                let restoration = status.restoration.as_ref();
                 status.recovery.as_ref().is_some_and(Recovery::is_under_way)
+                    || restoration.is_some()
             }
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
@@ -182,7 +215,8 @@ pub fn reads(action: &Action) -> Reads {
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. }
-            | Effect::Backup(_) => false,
+            | Effect::Backup(_)
+            | Effect::Restore(_) => false,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -209,14 +243,28 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => None,
+        | Effect::Backup(_)
+        | Effect::Restore(_) => None,
     };
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),
         claim,
         etcd,
         stored: matches!(effect, Effect::Backup(BackupEffect::Delete { .. })),
+        restore: restore_of(action),
     }
+}
+
+/// The EtcdRestore that an action relies on.
+fn restore_of(action: &Action) -> Option<RestoreRef> {
+    if let Effect::UpdateStatus { status } = &action.effect {
+        let restoration = status.restoration.as_ref()?;
+        return Some(RestoreRef {
+            name: restoration.restore.clone(),
+            uid: restoration.uid.clone(),
+        });
+    }
+    action.pre.restore.clone()
 }
 
 /// Whether a precondition is about etcd. At birth a departed member is one that is not in the plan.
@@ -237,6 +285,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         scaled_to_zero: _,
         run: _,
         recovery: _,
+        restore: _,
     } = pre;
     cluster_id.is_some()
         || members.is_some()

@@ -20,12 +20,13 @@
 //! | … a pod that starts as `new` | `birthToken` |
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
 //! | … a pod that starts as the only member | `recovery`, `claimUid` |
+//! | … a pod that fills its disk from a backup | `restore` |
 //! | … a pod on a claim that this decision does not make | `claimUid` |
 //! | Issue | `object` |
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
 //! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
-//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; nothing, which is good only for a pod that has ended and keeps its disk |
+//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk |
 //! | Delete another child | `object` (present) |
 //! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
 //! | RemoveMember | `clusterId`, `members`, `healthyVoters` |
@@ -34,6 +35,8 @@
 //! | Defragment | `clusterId`, `members`, `healthyVoters`, `touches` |
 //! | UpdateBackupStatus | `resourceVersion` |
 //! | TakeBackup, VerifyBackup | `run` |
+//! | UpdateRestoreStatus | `resourceVersion` |
+//! | ProveSnapshot | `run` |
 //!
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
@@ -50,6 +53,7 @@ mod pod;
 mod preconditions;
 mod quorum;
 mod refusal;
+mod restore;
 mod rules;
 mod secrets;
 
@@ -58,6 +62,7 @@ pub use check::{AlarmRefusal, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
 pub use refusal::Refusal;
+pub use restore::RestoreHead;
 
 #[cfg(test)]
 mod fixtures;

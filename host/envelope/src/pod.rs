@@ -2,6 +2,7 @@
 //!
 //! Owns the fields of pod, container and image; security, volumes, TLS and start have files of their own.
 
+mod fill;
 mod security;
 mod start;
 mod tls;
@@ -14,6 +15,8 @@ use crate::Refusal;
 use crate::arguments::InitialCluster;
 use crate::child::{field, only};
 use crate::image::judge_image;
+pub(crate) use fill::fills;
+use fill::judge_filling;
 use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_command, judge_environment, judge_start};
@@ -58,6 +61,7 @@ pub(crate) fn judge_pod(
         }
     }
     judge_start(pod, name, refusals);
+    judge_filling(pod, name, found, snapshot, refusals);
 }
 
 fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut Vec<Refusal>) {
@@ -90,6 +94,7 @@ fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut
         containers: found.containers.clone(),
         enable_service_links: found.enable_service_links,
         hostname: found.hostname.clone(),
+        init_containers: found.init_containers.clone(),
         node_selector: found.node_selector.clone(),
         restart_policy: found.restart_policy.clone(),
         security_context: found.security_context.clone(),

@@ -4,12 +4,13 @@
 
 use contract::{
     Action, BackupEffect, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions,
+    RestoreEffect,
 };
 
 use crate::Refusal;
 use crate::arguments::InitialCluster;
 use crate::fresh::claim_of;
-use crate::pod::is_alone;
+use crate::pod::{fills, is_alone};
 
 /// Adds a refusal for each precondition that `action` lacks. `before` are the actions of the decision before it.
 pub(crate) fn require(action: &Action, before: &[Action], refusals: &mut Vec<Refusal>) {
@@ -53,6 +54,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
                     .is_none_or(|claim| makes_claim(before, claim));
                 need(is_fresh || pre.claim_uid.is_some(), "claimUid");
                 need(!is_alone(pod) || pre.recovery, "recovery");
+                need(!fills(pod) || pre.restore.is_some(), "restore");
             }
         }
         Effect::AnnotatePod { name, annotations } => {
@@ -120,6 +122,12 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             }
             BackupEffect::Take(_) | BackupEffect::Verify { .. } => need(pre.run.is_some(), "run"),
             BackupEffect::Delete { .. } | BackupEffect::Release { .. } => {}
+        },
+        Effect::Restore(effect) => match effect {
+            RestoreEffect::UpdateStatus { .. } => {
+                need(pre.resource_version.is_some(), "resourceVersion");
+            }
+            RestoreEffect::Prove { .. } => need(pre.run.is_some(), "run"),
         },
     }
     missing

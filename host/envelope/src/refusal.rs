@@ -181,6 +181,13 @@ pub enum Refusal {
         /// What it runs else.
         what: String,
     },
+    /// What runs before etcd is not what fills a disk from the backup that is asked for.
+    Filling {
+        /// The pod.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
     /// How etcd would start is hidden from the preconditions, or never allowed.
     Start {
         /// The pod.

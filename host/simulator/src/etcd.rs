@@ -112,6 +112,27 @@ impl Etcd {
         }
     }
 
+    /// Fills an empty disk from a backup: the only member of another cluster, with the writes that the backup has.
+    pub(crate) fn fill_disk(
+        &mut self,
+        disk: u32,
+        name: &str,
+        url: &str,
+        token: &str,
+        writes: &[u32],
+    ) {
+        let cluster = ClusterId(hash(&(token, name)));
+        let me = MemberId(hash(&(token, name, "filled")));
+        self.names.insert(me, name.to_owned());
+        self.urls.insert(me, url.to_owned());
+        let mut data = Data::new(cluster, me);
+        data.push(1, Op::AddVoter(me));
+        for write in writes {
+            data.push(1, Op::Write(*write));
+        }
+        self.disks.insert(disk, Some(data));
+    }
+
     fn bootstrap(
         &mut self,
         disk: u32,

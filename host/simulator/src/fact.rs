@@ -2,7 +2,7 @@
 //!
 //! States what is so and judges nothing.
 
-use contract::{ClusterId, MemberId, Reason};
+use contract::{ClusterId, MemberId, Reason, RestorationStage};
 
 use crate::release::Release;
 
@@ -76,6 +76,8 @@ pub enum Deed {
     DeletedPod(String),
     /// A claim was deleted.
     DeletedClaim(String),
+    /// What the cluster has was given up for a backup.
+    GaveUp,
     /// Another write, by the effect's name.
     Wrote(&'static str),
 }
@@ -101,6 +103,12 @@ pub struct Truth {
     pub consent: Option<String>,
     /// The member that `status.recovery` says is made the only one, at this moment.
     pub recovering: Option<String>,
+    /// `status.restoration.stage` while it is under way.
+    pub restoring: Option<RestorationStage>,
+    /// The EtcdRestore of it names the recorded cluster as the one to be given up.
+    pub replaced: bool,
+    /// Whose claims are kept until the cluster is whole again.
+    pub given_up: Vec<String>,
     /// `status.clusterId`.
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.

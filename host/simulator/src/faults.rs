@@ -66,6 +66,9 @@ impl World {
                 spec.as_object_mut()
                     .map(|spec| spec.remove("quorumRecovery"));
             }),
+            Fault::BackUp => self.back_up(),
+            Fault::Restore(consents) => self.ask_for_restore(consents),
+            Fault::TakeBack => self.take_back_restores(),
         }
         self.settle();
     }
@@ -96,7 +99,10 @@ impl World {
             | Fault::Resize(_)
             | Fault::Consent
             | Fault::RashConsent(_)
-            | Fault::Withdraw => {}
+            | Fault::Withdraw
+            | Fault::BackUp
+            | Fault::Restore(_)
+            | Fault::TakeBack => {}
         }
         self.changed = true;
         self.settle();

@@ -26,6 +26,8 @@ pub(crate) struct Member {
     /// The number in its uid.
     pub(crate) number: u32,
     pub(crate) token: String,
+    /// The token of the cluster for which its disk is filled from a backup before etcd starts.
+    pub(crate) fills: Option<String>,
     /// Where it runs.
     pub(crate) node: Option<u32>,
     /// The number of its disk, once it is there.
@@ -226,6 +228,14 @@ impl Claim {
     }
 }
 
+/// The token that the containers before etcd are given, where there are such.
+fn fills(spec: Option<&core::PodSpec>) -> Option<String> {
+    let containers = spec?.init_containers.iter().flatten();
+    let mut arguments = containers.flat_map(|container| container.args.iter().flatten());
+    let token = arguments.find_map(|word| word.strip_prefix("--initial-cluster-token="));
+    token.map(str::to_owned)
+}
+
 impl Member {
     fn new(pod: &core::Pod, number: u32, now: i64) -> Self {
         let spec = pod.spec.as_ref();
@@ -255,6 +265,7 @@ impl Member {
         let mut member = Self {
             number,
             token: token.unwrap_or("etcd-cluster").to_owned(),
+            fills: fills(spec),
             node: None,
             disk: None,
             process: None,

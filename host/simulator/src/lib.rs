@@ -8,6 +8,7 @@
 //! # What is not modelled
 //! Disagreement within a partition (all reachable members reach each other), handshakes, alarms for corrupt data, backups.
 
+mod backups;
 mod branch;
 mod etcd;
 mod execute;

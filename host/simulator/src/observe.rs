@@ -4,7 +4,7 @@ use contract::{
     Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed,
     PastOutcome, SCHEMA, Snapshot,
 };
-use envelope::{BackupHead, Fresh, Reads, ResourceHead};
+use envelope::{BackupHead, Fresh, Reads, ResourceHead, RestoreHead};
 
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::kubernetes;
@@ -38,6 +38,15 @@ impl World {
             secrets: self.secrets(),
             backups: Vec::new(),
             backup: None,
+            restore: None,
+            restores: Observed::Seen(
+                stale
+                    .map_or(&self.restores, |stale| {
+                        stale.restores.seen().unwrap_or(&self.restores)
+                    })
+                    .clone(),
+            ),
+            operator_image: Some("binnacle:sim".to_owned()),
             old_lock: self.given.old_lock.clone(),
             outcomes: outcomes.to_vec(),
         }
@@ -84,7 +93,19 @@ impl World {
             etcd,
             backup: BackupHead::default(),
             stored: Observed::Unknown(unread.to_owned()),
+            restore: self.restore_head(reads),
         }
+    }
+
+    fn restore_head(&self, reads: &Reads) -> Observed<RestoreHead> {
+        let Some(asked) = &reads.restore else {
+            return Observed::Unknown("not asked for".to_owned());
+        };
+        if !self.api {
+            return Observed::Unknown("the API server does not answer".to_owned());
+        }
+        let own = self.restores.iter().find(|one| one.name == asked.name);
+        own.map_or(Observed::Absent, |own| Observed::Seen(RestoreHead::of(own)))
     }
 
     fn view(&self) -> EtcdView {

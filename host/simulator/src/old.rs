@@ -116,6 +116,7 @@ impl World {
         let member = Member {
             api,
             number,
+            fills: None,
             token: TOKEN.to_owned(),
             node: Some(node % 3),
             disk: Some(disk),

@@ -104,6 +104,12 @@ pub enum Fault {
     RashConsent(u32),
     /// Somebody removes the consent.
     Withdraw,
+    /// Somebody takes a backup.
+    BackUp,
+    /// Somebody creates an EtcdRestore of the newest backup, and consents to give the cluster up or does not.
+    Restore(bool),
+    /// Somebody deletes the EtcdRestores that are not over.
+    TakeBack,
 }
 
 /// What goes wrong with one action of the operator.

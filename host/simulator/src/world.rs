@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, VolumePhase};
+use contract::{ClusterId, MemberId, Millis, PodPhase, Resource, Restoration, VolumePhase};
 use serde_json::json;
 
+use crate::backups::Stored;
 use crate::etcd::{Data, Etcd, Op, QUOTA, Row};
 use crate::fact::{Fact, MemberTruth, Truth};
 use crate::kubernetes::Kubernetes;
@@ -53,6 +54,10 @@ pub(crate) struct World {
     /// The wall clock at the beginning.
     pub(crate) epoch: i64,
     pub(crate) given: Given,
+    /// The newest backup.
+    pub(crate) stored: Stored,
+    /// The EtcdRestores.
+    pub(crate) restores: Vec<Resource>,
     writes: u32,
 }
 
@@ -122,6 +127,8 @@ impl World {
             founded: None,
             epoch: EPOCH,
             given: Given::nothing(),
+            stored: Stored::default(),
+            restores: Vec::new(),
             writes: 0,
         }
     }
@@ -165,10 +172,13 @@ impl World {
             founded,
             epoch: _,
             given: _,
+            stored,
+            restores,
             writes,
         } = self;
         (now, timers.in_order(), changed, images, slow, api).hash(hasher);
-        (acknowledged, electing, founded, writes).hash(hasher);
+        (acknowledged, electing, founded, writes, stored).hash(hasher);
+        format!("{restores:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }
 
@@ -252,6 +262,7 @@ impl World {
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();
         let cluster = self.recorded().or(self.founded);
+        let restoration = self.restoration().filter(Restoration::is_under_way);
         let spec = &self.kube.resource.spec;
         let confirmed = cluster.and_then(|cluster| self.etcd.confirmed(cluster, &peers));
         let listed = || cluster.and_then(|cluster| self.listed.get(&cluster).cloned());
@@ -289,6 +300,11 @@ impl World {
             wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
             consent: self.consent(),
             recovering: self.recovering(),
+            restoring: restoration.as_ref().map(|one| one.stage),
+            replaced: restoration
+                .as_ref()
+                .is_some_and(|one| self.gives_up(&one.uid)),
+            given_up: restoration.map(|one| one.given_up).unwrap_or_default(),
             cluster,
             confirmed: confirmed.is_some(),
             alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use contract::{BackupEffect, Preconditions, Take};
+use contract::{BackupEffect, Preconditions, RestoreEffect, Take};
 
 use super::store::Store;
 use super::{Sight, transfer, transfers};
@@ -65,6 +65,38 @@ pub(crate) async fn perform(
             memory
                 .written
                 .push(WrittenObject::Resource { version }, now);
+        }
+    }
+    Ok(())
+}
+
+/// Carries an effect on a restore out.
+pub(crate) async fn prove(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    effect: &RestoreEffect,
+    memory: &mut Memory,
+) -> Result<(), Error> {
+    match effect {
+        RestoreEffect::UpdateStatus { status } => {
+            let mut status = status.clone();
+            status.decided_by = Some(pass.module.to_owned());
+            status
+                .conditions
+                .retain(|condition| !refused::is_hosts(condition));
+            let version = kubernetes::write_status(executor, pass, pre, &*status).await?;
+            let now = std::time::Instant::now();
+            memory
+                .written
+                .push(WrittenObject::Resource { version }, now);
+        }
+        RestoreEffect::Prove { run, key, within } => {
+            let (store, object) = (store(&memory.sight)?, key.clone());
+            let moving =
+                |progress: Arc<_>| async move { transfer::prove(&store, &object, &progress).await };
+            let (uid, span) = (pass.resource.uid.as_str(), transfers::span(*within));
+            executor.transfers.begin(pass.key, uid, run, span, moving);
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Data has no `Debug` and leaves only into the store's client and the client's certificate.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use contract::{Observed, Secret};
 use k8s_openapi::ByteString;
@@ -41,6 +42,23 @@ impl Data {
     pub(super) fn of<const N: usize>(keys: [(&str, &str); N]) -> Self {
         Self(keys.map(|(key, text)| (key.to_owned(), text.into())).into())
     }
+}
+
+/// What the files of a folder hold, as the kubelet mounts a Secret; each is called after its key.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(super) fn mounted(folder: &Path) -> std::io::Result<Data> {
+    let mut data = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Names with two dots are the kubelet's own.
+        if !name.starts_with("..") && entry.path().is_file() {
+            data.insert(name, std::fs::read(entry.path())?);
+        }
+    }
+    Ok(Data(data))
 }
 
 /// Reads one Secret: what a decision may know of it, and what it holds.

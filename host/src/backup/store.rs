@@ -88,6 +88,22 @@ impl Store {
         }
     }
 
+    /// Why an object cannot be read, in words, and whether another attempt would end the same way; none when it is there.
+    pub(super) async fn why_missing(&self, key: &str) -> Option<(String, bool)> {
+        let Err(error) = self.asking.stat(key).await else {
+            return None;
+        };
+        let of = |error: &opendal::Error| Some((words(error), is_permanent(error)));
+        // The answer to that question has no body; that to a listing says why.
+        match self.asking.list_with(key).limit(1).await {
+            Err(error) => of(&error),
+            Ok(_) if error.kind() == ErrorKind::NotFound => {
+                Some((format!("the bucket has no object {key}"), true))
+            }
+            Ok(_) => of(&error),
+        }
+    }
+
     /// What is stored under names that begin so, sorted; all pages of it.
     pub(super) async fn all(&self, prefix: &str) -> Observed<Vec<StoredObject>> {
         match self.list(prefix).await {

@@ -9,10 +9,11 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::{Millis, Stored};
+use contract::{Millis, SnapshotContent, Stored};
 use futures::TryStreamExt as _;
-use opendal::Writer;
+use opendal::{Reader, Writer};
 
+use super::content::{self, Bytes, Missing};
 use super::fingerprint::{Fingerprint, Passed};
 use super::store::{self, RUN, Store, is_permanent, words};
 use crate::error::Chain;
@@ -28,6 +29,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(super) struct Failure {
     pub(super) why: String,
     pub(super) permanent: bool,
+    /// It is the bytes that are at fault.
+    pub(super) damaged: bool,
 }
 
 impl Failure {
@@ -35,6 +38,7 @@ impl Failure {
         Self {
             why: why.into(),
             permanent: false,
+            damaged: false,
         }
     }
 
@@ -42,6 +46,7 @@ impl Failure {
         Self {
             why: format!("{what}: {}", words(error)),
             permanent: is_permanent(error),
+            damaged: false,
         }
     }
 }
@@ -56,7 +61,7 @@ pub(super) async fn take(
 ) -> Result<Stored, Failure> {
     let began = Instant::now();
     let streamed = stream(member, store, key, run, progress).await?;
-    let read = read_back(store, key).await?;
+    let read = read_back(store, key, WRITTEN, |_| Ok(())).await?;
     if read != streamed {
         return Err(Failure::passing(format!(
             "{key} was read back as {} bytes with the sha-256 {}, but {} bytes with {} were sent: somebody else writes \
@@ -64,20 +69,82 @@ pub(super) async fn take(
             read.bytes, read.sha256, streamed.bytes, streamed.sha256
         )));
     }
-    Ok(stored(read, began))
+    Ok(stored(read, began, None))
 }
 
 /// Reads back what is stored.
 pub(super) async fn verify(store: &Store, key: &str) -> Result<Stored, Failure> {
     let began = Instant::now();
-    Ok(stored(read_back(store, key).await?, began))
+    Ok(stored(
+        read_back(store, key, WRITTEN, |_| Ok(())).await?,
+        began,
+        None,
+    ))
 }
 
-fn stored(passed: Passed, began: Instant) -> Stored {
+/// Reads what is stored from its first byte to its last, and looks what etcd would find in it. What the bytes say is for
+/// good.
+pub(super) async fn prove(
+    store: &Store,
+    key: &str,
+    progress: &AtomicI64,
+) -> Result<Stored, Failure> {
+    let began = Instant::now();
+    if let Some((why, permanent)) = store.why_missing(key).await {
+        return Err(Failure {
+            permanent,
+            ..Failure::passing(format!("{FOUND}: {why}"))
+        });
+    }
+    let count = |bytes: &[u8]| {
+        progress.fetch_add(store::size(bytes.len() as u64), Ordering::Relaxed);
+        Ok(())
+    };
+    let read = read_back(store, key, FOUND, count).await;
+    let read = read.map_err(|failure| Failure {
+        permanent: failure.permanent || failure.damaged,
+        ..failure
+    })?;
+    let reader = store.moving.reader(key).await;
+    let reader = reader.map_err(|error| Failure::of_store(FOUND, &error))?;
+    match content::look(&Ranges(reader)).await {
+        Ok(content) => Ok(stored(read, began, Some(content))),
+        Err(Missing::Unread { why, permanent }) => Err(Failure {
+            permanent,
+            ..Failure::passing(why)
+        }),
+        Err(Missing::Foreign(why)) => Err(Failure {
+            permanent: true,
+            ..Failure::passing(format!("what is stored as {key} is no data of etcd: {why}"))
+        }),
+    }
+}
+
+/// Pieces of a stored object.
+struct Ranges(Reader);
+
+impl Bytes for Ranges {
+    async fn at(&self, from: u64, count: u64) -> Result<Vec<u8>, Missing> {
+        let read = self.0.read(from..from + count).await;
+        let read = read.map_err(|error| Missing::Unread {
+            why: words(&error),
+            permanent: is_permanent(&error),
+        })?;
+        let is_whole = u64::try_from(read.len()).is_ok_and(|found| found == count);
+        if is_whole {
+            Ok(read.to_vec())
+        } else {
+            Err(Missing::Foreign("it ends too early"))
+        }
+    }
+}
+
+fn stored(passed: Passed, began: Instant, content: Option<SnapshotContent>) -> Stored {
     Stored {
         bytes: store::size(passed.bytes),
         sha256: passed.sha256,
         took: Millis(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX)),
+        content,
     }
 }
 
@@ -144,9 +211,19 @@ async fn copy(
         .map_err(|why| Failure::passing(format!("what the member streamed is no backup: {why}")))
 }
 
-async fn read_back(store: &Store, key: &str) -> Result<Passed, Failure> {
-    let failed =
-        |error: opendal::Error| Failure::of_store("what was stored cannot be read back", &error);
+/// What is said when what this host wrote cannot be read.
+const WRITTEN: &str = "what was stored cannot be read back";
+/// The same of what it found.
+pub(super) const FOUND: &str = "the backup cannot be read";
+
+/// Reads an object from its first byte to its last, giving each piece to `take`; `what` is said where that fails.
+pub(super) async fn read_back(
+    store: &Store,
+    key: &str,
+    what: &'static str,
+    mut take: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<Passed, Failure> {
+    let failed = |error: opendal::Error| Failure::of_store(what, &error);
     let reader = store.moving.reader_with(key).chunk(PIECE).await;
     let mut pieces = reader
         .map_err(failed)?
@@ -155,10 +232,14 @@ async fn read_back(store: &Store, key: &str) -> Result<Passed, Failure> {
         .map_err(failed)?;
     let mut fingerprint = Fingerprint::default();
     while let Some(piece) = pieces.try_next().await.map_err(failed)? {
-        piece.for_each(|bytes| fingerprint.take(&bytes));
+        for bytes in piece {
+            fingerprint.take(&bytes);
+            take(&bytes).map_err(Failure::passing)?;
+        }
     }
     fingerprint.end().map_err(|why| Failure {
         why: format!("what is stored as {key} is no backup: {why}"),
         permanent: false,
+        damaged: true,
     })
 }

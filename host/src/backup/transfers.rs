@@ -73,7 +73,11 @@ impl Transfers {
                 }
             }
             Some(Ok(stored)) => TransferState::Done(stored.clone()),
-            Some(Err(Failure { why, permanent })) => TransferState::Failed {
+            Some(Err(Failure {
+                why,
+                permanent,
+                damaged: _,
+            })) => TransferState::Failed {
                 why: why.clone(),
                 permanent: *permanent,
             },
@@ -133,9 +137,9 @@ impl Transfers {
             let ended = this.attend(moving, within, cancel).await;
             match &ended {
                 Ok(stored) => {
-                    info!(bytes = stored.bytes, took = ?began.elapsed(), "Stored and read back");
+                    info!(bytes = stored.bytes, took = ?began.elapsed(), "Read back whole");
                 }
-                Err(failure) => warn!(why = failure.why, "No backup was stored"),
+                Err(failure) => warn!(why = failure.why, "No backup was read back"),
             }
             if let Some(slot) = this.lock().get_mut(&uid).filter(|slot| slot.run == run) {
                 slot.ended = Some(ended);
@@ -161,6 +165,7 @@ impl Transfers {
                 Err(Failure {
                     why: format!("it took longer than {} s", within.as_secs()),
                     permanent: true,
+                    damaged: false,
                 })
             }),
             _ = leads.wait_for(|leads| !*leads) => {

@@ -2,12 +2,13 @@
 //!
 //! What cannot be read is `Unknown`, and the envelope counts it against the action.
 
-use contract::{Action, EtcdView, ObjectKind, Observed, Resource};
-use envelope::{BackupHead, Fresh, ObjectHead, Reads, ResourceHead};
+use contract::{Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef};
+use envelope::{BackupHead, Fresh, ObjectHead, Reads, ResourceHead, RestoreHead};
 
 use super::{Executor, Pass};
 use crate::error::Chain;
 use crate::etcd::Connections;
+use crate::key::ClusterKey;
 use crate::observe;
 use crate::observe::{Head, Memory};
 
@@ -29,13 +30,14 @@ pub(super) async fn read(
         claim,
         etcd,
         stored,
+        restore,
     } = envelope::reads(action);
     let claim = claim.map(|name| (ObjectKind::PersistentVolumeClaim, name));
     let Memory {
         connections, sight, ..
     } = memory;
-    let (resource, head, claim, etcd, stored) = tokio::join!(
-        resource(executor, pass),
+    let (resource, head, claim, etcd, stored, restore) = tokio::join!(
+        resource(executor, pass.key),
         head(executor, pass, object),
         head(executor, pass, claim),
         etcd_view(pass, connections, etcd),
@@ -46,6 +48,7 @@ pub(super) async fn read(
                 Observed::Unknown("not asked for".to_owned())
             }
         },
+        restore_head(executor, pass, restore),
     );
     let backup = BackupHead {
         run: resource.seen().and_then(run),
@@ -64,6 +67,7 @@ pub(super) async fn read(
         etcd,
         backup,
         stored,
+        restore,
     };
     Read {
         fresh,
@@ -71,11 +75,27 @@ pub(super) async fn read(
     }
 }
 
-async fn resource(executor: &Executor, pass: &Pass<'_>) -> Observed<Resource> {
-    match observe::resource(&executor.client, pass.key).await {
+async fn resource(executor: &Executor, key: &ClusterKey) -> Observed<Resource> {
+    match observe::resource(&executor.client, key).await {
         Ok(Some(resource)) => Observed::Seen(resource),
         Ok(None) => Observed::Absent,
         Err(error) => Observed::Unknown(Chain(&error).to_string()),
+    }
+}
+
+async fn restore_head(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    restore: Option<RestoreRef>,
+) -> Observed<RestoreHead> {
+    let Some(RestoreRef { name, uid: _ }) = restore else {
+        return Observed::Unknown("not asked for".to_owned());
+    };
+    let key = ClusterKey::new(ResourceKind::EtcdRestore, &pass.key.namespace, &name);
+    match resource(executor, &key).await {
+        Observed::Seen(resource) => Observed::Seen(RestoreHead::of(&resource)),
+        Observed::Absent => Observed::Absent,
+        Observed::Unknown(why) => Observed::Unknown(why),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Tells observations as they are. Whether a cluster is well is the module's judgement.
 
 mod backup;
+mod restore;
 
 use contract::{
     AlarmKind, Endpoint, EndpointStatus, EtcdClusterSpec, Member, Membership, Observed, Pod,
@@ -18,6 +19,9 @@ pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
     if snapshot.resource.kind == ResourceKind::EtcdBackup.name() {
         return backup::tell(snapshot);
     }
+    if snapshot.resource.kind == ResourceKind::EtcdRestore.name() {
+        return restore::tell(snapshot);
+    }
     let mut told = vec![wanted(snapshot)];
     if let Some(deleted) = snapshot.resource.deleted {
         let ago = span(snapshot.now.since(deleted));
@@ -27,6 +31,7 @@ pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
     told.push(pods(snapshot));
     told.extend(volumes(snapshot));
     told.extend(alarms(snapshot));
+    told.extend(restore::asked(snapshot));
     told
 }
 

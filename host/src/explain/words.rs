@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::{
     Action, BackupEffect, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase,
-    Reason, Snapshot, names,
+    Reason, RestoreEffect, Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -110,6 +110,7 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
             format!("End the alarm {}{whose}", kind.name())
         }
         Effect::Backup(effect) => backup(effect),
+        Effect::Restore(effect) => restore(effect),
     }
 }
 
@@ -132,6 +133,23 @@ fn backup(effect: &BackupEffect) -> String {
         BackupEffect::Verify { key, .. } => format!("Read back what is stored as {key}"),
         BackupEffect::Delete { key } => format!("Delete the stored backup {key}"),
         BackupEffect::Release { finalizer } => format!("Take off the finalizer {finalizer}"),
+    }
+}
+
+/// One action on a restore, as what it does.
+fn restore(effect: &RestoreEffect) -> String {
+    match effect {
+        RestoreEffect::UpdateStatus { status } => {
+            let how = match (status.succeeded, status.reason.as_str()) {
+                (true, _) => "succeeded".to_owned(),
+                (false, "") => format!("{:?}", status.phase),
+                (false, why) => format!("failed, {why}"),
+            };
+            format!("Write the restore's status: {how}")
+        }
+        RestoreEffect::Prove { key, .. } => {
+            format!("Read {key} from its first byte to its last")
+        }
     }
 }
 

@@ -76,6 +76,9 @@ fn snapshot() -> Snapshot {
         secrets: [].into(),
         backups: Vec::new(),
         backup: None,
+        restore: None,
+        restores: contract::Observed::Absent,
+        operator_image: None,
         old_lock: contract::Observed::Absent,
         outcomes: Vec::new(),
     }

@@ -54,6 +54,9 @@ pub(super) async fn snapshot(
         secrets: looked.secrets,
         backups: Vec::new(),
         backup: looked.view.map(Box::new),
+        restore: None,
+        restores: Observed::Absent,
+        operator_image: None,
         old_lock: Observed::Absent,
         outcomes: memory.outcomes.clone(),
     })))

@@ -86,6 +86,10 @@ pub fn pod(object: core::Pod) -> Pod {
         .into_iter()
         .find(|container| container.name == names::ETCD_CONTAINER);
     let state = etcd.as_ref().and_then(|container| container.state.as_ref());
+    let before = status
+        .init_container_statuses
+        .as_deref()
+        .unwrap_or_default();
     Pod {
         owner,
         created: millis(metadata.creation_timestamp.as_ref()).unwrap_or_default(),
@@ -98,14 +102,21 @@ pub fn pod(object: core::Pod) -> Pod {
         unschedulable: condition("PodScheduled")
             .filter(|condition| condition.status == "False")
             .map(|condition| words(condition.reason.as_deref(), condition.message.as_deref())),
-        waiting: state
-            .and_then(|state| state.waiting.as_ref())
-            .map(|waiting| words(waiting.reason.as_deref(), waiting.message.as_deref())),
+        waiting: held_up(before).or_else(|| {
+            state
+                .and_then(|state| state.waiting.as_ref())
+                .map(|waiting| words(waiting.reason.as_deref(), waiting.message.as_deref()))
+        }),
         running: state.is_some_and(|state| state.running.is_some()),
         restarts: etcd.as_ref().map_or(0, |container| {
             u32::try_from(container.restart_count).unwrap_or_default()
         }),
-        last_exit: etcd.as_ref().and_then(last_exit),
+        last_exit: etcd.as_ref().and_then(last_exit).or_else(|| {
+            before
+                .iter()
+                .filter_map(last_exit)
+                .find(|exit| exit.code != 0)
+        }),
         initial_cluster: annotations
             .get(names::INITIAL_CLUSTER_ANNOTATION)
             .cloned()
@@ -291,6 +302,17 @@ fn words(reason: Option<&str>, message: Option<&str>) -> String {
         .filter(|part| !part.is_empty())
         .collect();
     parts.join(": ")
+}
+
+/// Which of the containers before etcd waits, and why.
+fn held_up(before: &[core::ContainerStatus]) -> Option<String> {
+    let waits = |container: &core::ContainerStatus| {
+        let waiting = container.state.as_ref()?.waiting.as_ref()?;
+        let reason = waiting.reason.as_deref()?;
+        // That is only the order in which they run.
+        (reason != "PodInitializing").then(|| format!("{}: {reason}", container.name))
+    };
+    before.iter().find_map(waits)
 }
 
 fn last_exit(container: &core::ContainerStatus) -> Option<LastExit> {

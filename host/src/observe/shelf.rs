@@ -200,6 +200,21 @@ impl<T: Projected> Shelf<T> {
         }
     }
 
+    /// All objects of a namespace, in the order of their keys and names.
+    #[must_use]
+    pub fn of_namespace(&self, namespace: &str, now: Instant) -> Observed<Vec<T>> {
+        let inner = self.read();
+        match inner.why_unknown(namespace, now) {
+            Some(why) => Observed::Unknown(why),
+            None => {
+                let own = inner.objects.iter();
+                let own = own.filter(|(key, _)| key.namespace == namespace);
+                let objects = own.flat_map(|(_, objects)| objects.values());
+                Observed::Seen(objects.map(|object| T::clone(object)).collect())
+            }
+        }
+    }
+
     /// One object of a cluster.
     #[must_use]
     pub fn one(&self, key: &ClusterKey, name: &str) -> Option<Arc<T>> {

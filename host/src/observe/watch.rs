@@ -55,6 +55,14 @@ pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     })
 }
 
+/// As [`own_key`], for restores.
+pub fn restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        kind: contract::ResourceKind::EtcdRestore,
+        ..own_key(object)?
+    })
+}
+
 /// The cluster a child names in its label; none for objects of other applications called etcd.
 pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     let name = object.labels().get(names::CLUSTER_LABEL)?.clone();

@@ -19,6 +19,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE")]
     pub module: Option<PathBuf>,
 
+    /// The image that this operator runs in: members that are restored fetch their backup in it. Without it nothing is restored.
+    #[arg(long, value_name = "IMAGE", env = "BINNACLE_OPERATOR_IMAGE")]
+    pub operator_image: Option<String>,
+
     /// Namespaces to serve, separated by commas; empty means all. Without it: the operator's own.
     #[arg(long, value_name = "NAMESPACES", env = "WATCH_NAMESPACE")]
     pub watch_namespace: Option<String>,

@@ -8,7 +8,10 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::{AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order};
+use crate::{
+    AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order,
+    RestoreEffect,
+};
 
 /// One effect on the world and what must hold immediately before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,6 +122,8 @@ pub enum Effect {
     },
     /// What is done about a backup; for that kind of resource alone.
     Backup(BackupEffect),
+    /// What is done about a restore; for that kind of resource alone.
+    Restore(RestoreEffect),
 }
 
 impl Effect {
@@ -141,6 +146,7 @@ impl Effect {
             Self::Defragment { .. } => "Defragment",
             Self::Disarm { .. } => "Disarm",
             Self::Backup(effect) => effect.name(),
+            Self::Restore(effect) => effect.name(),
         }
     }
 
@@ -161,7 +167,8 @@ impl Effect {
             | Self::Compact { .. }
             | Self::Defragment { .. }
             | Self::Disarm { .. }
-            | Self::Backup(_) => None,
+            | Self::Backup(_)
+            | Self::Restore(_) => None,
         }
     }
 
@@ -182,6 +189,7 @@ impl Effect {
             Self::MoveLeader { to } => to.to_string(),
             Self::Disarm { kind, .. } => kind.name().to_owned(),
             Self::Backup(effect) => effect.target().to_owned(),
+            Self::Restore(effect) => effect.target().to_owned(),
         }
     }
 
@@ -193,6 +201,7 @@ impl Effect {
             Self::UpdateStatus { .. }
                 | Self::Event { .. }
                 | Self::Backup(BackupEffect::UpdateStatus { .. })
+                | Self::Restore(RestoreEffect::UpdateStatus { .. })
         )
     }
 
@@ -214,7 +223,8 @@ impl Effect {
             | Self::Compact { .. }
             | Self::Defragment { .. }
             | Self::Disarm { .. }
-            | Self::Backup(_) => false,
+            | Self::Backup(_)
+            | Self::Restore(_) => false,
         }
     }
 }
@@ -348,13 +358,27 @@ pub struct Preconditions {
     /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scaled_to_zero: bool,
-    /// `status.run.id` of the backup must be this one, for what the run does.
+    /// `status.run.id` of the backup or restore must be this one, for what the run does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// `status.recovery` must be under way, `spec.quorumRecovery` agree with it and no quorum answer: for the pods that a
     /// recovery stops, and for the survivor's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovery: bool,
+    /// `status.restoration` must be under way for this EtcdRestore, which must be proven: for the pods that a restoration
+    /// stops, and for the one that it fills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreRef>,
+}
+
+/// An EtcdRestore of the resource's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreRef {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
 }
 
 /// A child's state a decision relied on.

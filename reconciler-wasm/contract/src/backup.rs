@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::Condition;
 pub use effect::{BackupEffect, Take};
 pub use place::{BackupKey, Place, StoreKind};
-pub use view::{BackupView, SourceEndpoint, Stored, StoredObject, Transfer, TransferState};
+pub use view::{
+    BackupView, SnapshotContent, SourceEndpoint, Stored, StoredObject, Transfer, TransferState,
+};
 
 /// The finalizer that the archived operator left on periodic backups.
 pub const OLD_FINALIZER: &str = "backup-operator-periodic";

@@ -11,11 +11,13 @@ pub enum ResourceKind {
     EtcdCluster,
     /// A backup of a cluster, taken once or again and again.
     EtcdBackup,
+    /// The wish for a cluster to go on from a backup.
+    EtcdRestore,
 }
 
 impl ResourceKind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::EtcdCluster, Self::EtcdBackup];
+    pub const ALL: [Self; 3] = [Self::EtcdCluster, Self::EtcdBackup, Self::EtcdRestore];
 
     /// The kind as Kubernetes spells it.
     #[must_use]
@@ -23,6 +25,7 @@ impl ResourceKind {
         match self {
             Self::EtcdCluster => crate::KIND,
             Self::EtcdBackup => "EtcdBackup",
+            Self::EtcdRestore => "EtcdRestore",
         }
     }
 
@@ -32,6 +35,7 @@ impl ResourceKind {
         match self {
             Self::EtcdCluster => crate::PLURAL,
             Self::EtcdBackup => "etcdbackups",
+            Self::EtcdRestore => "etcdrestores",
         }
     }
 

@@ -18,15 +18,19 @@ mod module;
 pub mod names;
 mod predecessor;
 mod report;
+mod restore;
 mod snapshot;
 mod status;
 mod tls;
 
-pub use action::{Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions};
+pub use action::{
+    Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions, RestoreRef,
+};
 pub use backup::{
     AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
-    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place,
-    S3Store, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
+    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place, S3Store,
+    SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer,
+    TransferState,
 };
 pub use cluster::{
     AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
@@ -49,6 +53,10 @@ pub use module::{
 };
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};
+pub use restore::{
+    EtcdRestoreSpec, EtcdRestoreStatus, ProofRun, REVISION_BUMP, Restoration, RestorationStage,
+    RestoreEffect, RestorePhase, RestoreView, SnapshotProof,
+};
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{
     Birth, CertificateRecord, Condition, ConditionStatus, EtcdClusterStatus, MemberHealth,

@@ -39,6 +39,27 @@ pub const SCOPE_ANNOTATION: &str = "etcd.database.coreos.com/scope";
 pub const CLUSTER_WIDE: &str = "clusterwide";
 /// Annotation of a pod: `true` makes its next start one as the only member of its cluster. Empty otherwise.
 pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-new-cluster";
+/// Annotation of a pod whose disk is filled from a backup: `true` once the member answered, so that its first containers
+/// do nothing when they run again.
+pub const FILLED_ANNOTATION: &str = "etcd.database.coreos.com/filled";
+/// Name of the volume with the store's credentials, in a pod whose disk is filled from a backup.
+pub const STORE_VOLUME: &str = "store-credentials";
+/// Where that volume is mounted.
+pub const STORE_MOUNT: &str = "/etc/binnacle/store";
+/// The container that fetches a backup onto the disk.
+pub const FETCH_CONTAINER: &str = "fetch";
+/// The container in which etcd's own tool makes a data folder of it.
+pub const RESTORE_CONTAINER: &str = "restore";
+/// The container that puts the data folder into its place.
+pub const PLACE_CONTAINER: &str = "place";
+/// Where a member's disk is mounted; the data is in its folder `data`.
+pub const DATA_MOUNT: &str = "/var/etcd";
+/// The folder of a disk in which a backup becomes a data folder.
+pub const FILLING_FOLDER: &str = "restore";
+/// The fetched backup in it.
+pub const FETCHED_FILE: &str = "snapshot.db";
+/// The operator's program in its image.
+pub const OPERATOR_PROGRAM: &str = "/usr/local/bin/binnacle";
 /// Name of the container that runs etcd.
 pub const ETCD_CONTAINER: &str = "etcd";
 /// Name of the data volume of a pod.

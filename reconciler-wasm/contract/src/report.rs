@@ -215,6 +215,16 @@ reasons! {
     BackupsMissed,
     /// Stored backups beyond the number that is kept are deleted.
     BackupsDeleted,
+    /// A backup that is to be restored is read from its first byte to its last, before anything is touched.
+    ProvingSnapshot,
+    /// A restore is asked for, and something must pass or be said first. Nothing was touched.
+    RestoreWaiting,
+    /// The cluster goes on from a backup.
+    Restoring,
+    /// The cluster has its full size again, with the data of the backup.
+    Restored,
+    /// A restore was not begun and is not tried again. Nothing was touched.
+    RestoreFailed,
     /// `spec.paused` is true: the status is kept up to date, all else is left alone.
     Paused,
     /// The resource is being deleted; Kubernetes collects what it owns.

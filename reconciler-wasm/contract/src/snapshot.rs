@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, Secret};
+use crate::{
+    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, RestoreView, Secret,
+};
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +67,18 @@ pub struct Snapshot {
     /// What is known about the backup, where the resource is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<Box<BackupView>>,
+    /// What is known about the restore, where the resource is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Box<RestoreView>>,
+    /// The EtcdRestores that name this cluster, the oldest first. `Absent` in recordings of hosts that knew none.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub restores: Observed<Vec<Resource>>,
+    /// The operator's own image, as it was told: the only one beside etcd's that a member's pod may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_image: Option<String>,
     /// The lock of an archived coreos etcd-operator that may still be at work here.
     #[serde(
         default = "Observed::absent",

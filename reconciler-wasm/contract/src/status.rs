@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, MemberId, TlsSecrets};
+use crate::{ClusterId, MemberId, Restoration, TlsSecrets};
 
 /// The observed state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct EtcdClusterStatus {
     /// The consent in `spec.quorumRecovery` and what became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// The EtcdRestore that the cluster goes on from, and how far that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restoration: Option<Restoration>,
     /// What is remembered of each member, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub member_records: Vec<MemberRecord>,

@@ -7,12 +7,15 @@ mod assess;
 mod backup;
 mod build;
 mod clock;
+mod course;
 mod entropy;
 mod pre;
 mod quantity;
 mod quorum;
+mod restore;
 mod status;
 mod step;
+mod store;
 mod stored;
 mod tls;
 mod validate;
@@ -42,6 +45,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
     match ResourceKind::of(&snapshot.resource.kind) {
         Some(ResourceKind::EtcdCluster) => cluster(snapshot),
         Some(ResourceKind::EtcdBackup) => backup::decide(snapshot),
+        Some(ResourceKind::EtcdRestore) => restore::decide(snapshot),
         None => decide(Step::report(Finding {
             kind: FindingKind::Invalid,
             reason: Reason::InvalidSpec,
@@ -100,6 +104,7 @@ fn decide(step: Step) -> Decision {
         birth: _,
         sleep: _,
         recovery: _,
+        restoration: _,
         recreated: _,
         space_cure: _,
         moved: _,

@@ -8,7 +8,7 @@ mod records;
 
 use contract::{
     ClusterId, Effect, EtcdClusterStatus, EventType, Finding, FindingKind, MemberHealth,
-    MemberNames, MemberRole, Observed, Phase, Reason, Resource, Snapshot, names,
+    MemberNames, MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
@@ -16,7 +16,7 @@ use crate::clock;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::step::upgrade::{self, Plan};
-use crate::step::{self, Change, Sleep, Step};
+use crate::step::{self, Change, Restoring, Sleep, Step};
 use crate::stored;
 use crate::tls;
 use crate::validate::Cluster;
@@ -86,10 +86,28 @@ pub(crate) fn render(
             living,
         } => Some(living),
     };
-    let cluster_id = memory.cluster_id.or(step.cluster_id);
+    let restoration = match &step.restoration {
+        Some(Restoring::Set(restoration)) => Some(restoration.clone()),
+        Some(Restoring::Forget) => None,
+        None => memory.restoration.clone(),
+    };
+    let is_filled = restoration
+        .as_ref()
+        .is_some_and(|one| one.stage == RestorationStage::Filling);
+    // From here on what was before is given up: another cluster comes of it.
+    let begins = is_filled
+        && memory
+            .restoration
+            .as_ref()
+            .is_none_or(|before| before.stage != RestorationStage::Filling);
+    let cluster_id = memory.cluster_id.filter(|_| !is_filled).or(step.cluster_id);
     let birth = match cluster_id {
         Some(_) => None,
-        None => step.birth.clone().or_else(|| memory.birth.clone()),
+        None => step
+            .birth
+            .clone()
+            .or_else(|| memory.birth.clone())
+            .filter(|_| !is_filled),
     };
     // Members are born with what the spec names, and keep it.
     let secrets = if step.birth.is_some() {
@@ -97,10 +115,10 @@ pub(crate) fn render(
     } else {
         &cluster.tls.in_use
     };
-    let is_born = cluster_id.is_some() || birth.is_some();
+    let is_born = cluster_id.is_some() || birth.is_some() || is_filled;
     let tls = Some(secrets.clone()).filter(|secrets| is_born && !secrets.is_plain());
     let mut status = EtcdClusterStatus {
-        phase: phase(memory.phase, cluster_id, birth.is_some()),
+        phase: phase(memory.phase, cluster_id, birth.is_some() || is_filled),
         reason: String::new(),
         control_paused: cluster.paused,
         conditions: memory.conditions.clone(),
@@ -128,6 +146,7 @@ pub(crate) fn render(
             Some(Change::Forget) => None,
             None => memory.recovery.clone(),
         },
+        restoration,
         member_records: memory.member_records.clone(),
         space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
@@ -140,6 +159,9 @@ pub(crate) fn render(
         {
             status.target_version = cluster.version.to_string();
         }
+    }
+    if begins {
+        forget_members(&mut status);
     }
     let asleep = status.asleep_since.is_some();
     conditions::render(
@@ -157,6 +179,17 @@ pub(crate) fn render(
         &status.certificates,
     );
     status
+}
+
+/// Nothing of those who were there before is true of whoever comes.
+fn forget_members(status: &mut EtcdClusterStatus) {
+    status.size = 0;
+    status.ready_members = 0;
+    status.members = MemberNames::default();
+    status.member_records.clear();
+    status.asleep_since = None;
+    status.recovery = None;
+    status.space_cure = None;
 }
 
 fn phase(before: Phase, cluster_id: Option<ClusterId>, planned: bool) -> Phase {

@@ -19,6 +19,7 @@ mod recover;
 mod renew;
 mod repair;
 mod reshape;
+mod restore;
 mod scale;
 mod seal;
 pub(crate) mod space;
@@ -32,6 +33,7 @@ use contract::{
 };
 
 pub(crate) use recover::Change;
+pub(crate) use restore::Change as Restoring;
 pub(crate) use zero::{Sleep, refuse_zero};
 
 use crate::assess::{Living, Situation, Stage};
@@ -59,6 +61,8 @@ pub(crate) struct Step {
     pub(crate) sleep: Option<Sleep>,
     /// What becomes of the memory of a recovery; nothing changes when absent.
     pub(crate) recovery: Option<Change>,
+    /// What becomes of the memory of a restoration; nothing changes when absent.
+    pub(crate) restoration: Option<Restoring>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
     /// What is done about a lack of space, to be remembered before it is done.
@@ -141,6 +145,10 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
 
 /// Takes the step of the stage the cluster is in.
 fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
+    let is_readable = !matches!(situation.stage, Stage::Unreadable { .. });
+    if is_readable && restore::attend(cluster, situation, step) {
+        return;
+    }
     match &situation.stage {
         Stage::Unreadable { kind, why } => {
             step.find(

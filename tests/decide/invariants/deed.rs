@@ -2,6 +2,7 @@
 //!
 //! Judges a deed by the truth before it alone. It does not know the history around it.
 
+use contract::RestorationStage;
 use simulator::{Deed, MemberTruth, Truth};
 
 use super::{Violation, violation};
@@ -44,6 +45,14 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         Deed::Restarted(name) => {
             one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
         }
+        // What is given up is judged when it is; from then on everybody is stopped.
+        Deed::GaveUp if before.confirmed && !before.replaced => violation(
+            "a living cluster is given up only by a consent",
+            at,
+            format!("{before:?}"),
+        ),
+        Deed::DeletedPod(_) if before.restoring == Some(RestorationStage::Stopping) => None,
+        Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
         Deed::DeletedPod(name) => {
             // Who asks for size 0 gets it, as long as the data stays.
             if before.size == 0 && before.claims.contains(name) {
@@ -95,10 +104,30 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         Deed::StartedNew(_)
         | Deed::Moved(_)
         | Deed::DeletedClaim(_)
+        | Deed::GaveUp
         | Deed::Compacted(_)
         | Deed::Defragmented(_)
         | Deed::Wrote(_) => None,
     }
+}
+
+/// The disks of before a restore go only when the cluster that came of it is whole.
+fn whole(at: i64, name: &str, before: &Truth) -> Option<Violation> {
+    let wanted = usize::try_from(before.size).unwrap_or_default().max(1);
+    let is_whole = before.confirmed
+        && before.members.len() >= wanted
+        && before
+            .members
+            .iter()
+            .all(|member| member.healthy && !member.learner);
+    if is_whole {
+        return None;
+    }
+    violation(
+        "a restore keeps the disks of before until the cluster is whole",
+        at,
+        format!("{name}, {before:?}"),
+    )
 }
 
 /// A voter that is down for a while, on its disk, leaves a quorum, or all the others where one or two vote.

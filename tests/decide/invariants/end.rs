@@ -29,6 +29,8 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
                 Reason::QuorumLost
                     | Reason::DataLost
                     | Reason::RecoveringQuorum
+                    | Reason::Restoring
+                    | Reason::RestoreWaiting
                     | Reason::AwaitingAdoption
             )
         });
@@ -43,6 +45,10 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         };
     }
     if *rested && is_told(truth) {
+        return None;
+    }
+    // Whoever takes an EtcdRestore back in the middle has to say what else is to become of the cluster.
+    if truth.restoring.is_some() && reasons.contains(&Reason::RestoreWaiting) {
         return None;
     }
     if *rested {
@@ -93,7 +99,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 None
             }
             Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
-            Deed::DeletedPod(_) if before.consent.is_some() => None,
+            Deed::DeletedPod(_) if before.consent.is_some() || before.restoring.is_some() => None,
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)
@@ -110,6 +116,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             | Deed::Compacted(_)
             | Deed::Defragmented(_)
             | Deed::Disarmed(_)
+            | Deed::GaveUp
             | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,

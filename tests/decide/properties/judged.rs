@@ -130,7 +130,8 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Disarm { .. }
-            | Effect::Backup(_) => continue,
+            | Effect::Backup(_)
+            | Effect::Restore(_) => continue,
         };
         if left < needed {
             let name = action.effect.name();

@@ -19,6 +19,9 @@ use crate::testbed::wait;
 /// How long a stop may take: a pass in flight ends, recordings are written.
 const STOP: Duration = Duration::from_secs(30);
 
+/// The image that operators of scenarios are told to be their own. A scenario whose pods run it loads it first.
+pub const OPERATOR_IMAGE: &str = "testbed.binnacle/operator:suite";
+
 /// The operator's program and the module that ships with it.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -100,6 +103,7 @@ impl Operator {
             .arg("--recordings-dir")
             .arg(folder.join("recordings"))
             .args(["--listen-addr", &address.to_string()])
+            .args(["--operator-image", OPERATOR_IMAGE])
             .args(["--log", "info,kube=warn,host=debug"])
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)

@@ -8,10 +8,11 @@ use super::alarm::check_loss;
 use super::membership::{enough, living};
 use super::recovery::check_recovery_stop;
 use super::restart::others_suffice;
+use super::restoration::{check_given_up, check_restoration_stop};
 use super::zero::check_stop;
 use crate::arguments::InitialCluster;
 use crate::quorum::{is_unfinished, quorum};
-use crate::{ObjectHead, Refusal, ResourceHead};
+use crate::{Fresh, ObjectHead, Refusal, ResourceHead};
 
 /// A member starts as `new` only at birth, and joins only while it has not voted.
 pub(super) fn check_start(
@@ -59,8 +60,9 @@ pub(super) fn check_pod_deletion(
     pre: &Preconditions,
     resource: &ResourceHead,
     object: Option<&ObjectHead>,
-    etcd: &EtcdView,
+    fresh: &Fresh,
 ) -> Result<(), Refusal> {
+    let etcd = &fresh.etcd;
     // Both were checked above: nothing was acknowledged yet, or the member is no longer in the list.
     if pre.birth_token.is_some() {
         return Ok(());
@@ -73,6 +75,9 @@ pub(super) fn check_pod_deletion(
     }
     if pre.recovery {
         return check_recovery_stop(name, pre, resource, object, etcd);
+    }
+    if pre.restore.is_some() {
+        return check_restoration_stop(name, resource, &fresh.restore, object, etcd);
     }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {
@@ -111,6 +116,7 @@ pub(super) fn check_claim_deletion(
     if pre.birth_token.is_some() {
         return Ok(());
     }
+    check_given_up(name, resource, etcd)?;
     let votes = living(resource, etcd)?;
     match votes.member_named(name) {
         Some(_) => Err(Refusal::StillMember {

@@ -102,9 +102,10 @@ fn a_pod_that_reaches_its_node_is_refused() {
     check_pod("Field", |pod| {
         pod["spec"]["priorityClassName"] = json!("system-node-critical")
     });
-    check_pod("Field", |pod| {
+    let initial = rules_of("pod", pod_json(), |pod, _| {
         pod["spec"]["initContainers"] = json!([{"name": "x"}])
     });
+    assert!(initial.contains(&"Filling"), "{initial:?}");
     check_pod("Field", |pod| {
         container(pod)["lifecycle"] = json!({"preStop": {"exec": {"command": ["x"]}}})
     });

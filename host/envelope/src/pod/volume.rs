@@ -3,6 +3,7 @@
 use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets};
 use k8s_openapi::api::core::v1::{Container, SecretVolumeSource, Volume, VolumeMount};
 
+use super::fill::is_stores_secret;
 use crate::Refusal;
 
 /// Own claim, empty directory, or the Secret that the spec names for the role the volume is called after.
@@ -30,9 +31,10 @@ pub(super) fn judge_volume(
     let is_own_claim = persistent_volume_claim
         .as_ref()
         .is_none_or(|claim| claim.claim_name == pod);
-    let is_named = secret
-        .as_ref()
-        .is_none_or(|secret| is_secret_of_its_role(name, secret, spec, snapshot));
+    let is_named = secret.as_ref().is_none_or(|secret| {
+        is_secret_of_its_role(name, secret, spec, snapshot)
+            || is_stores_secret(volume, secret, snapshot)
+    });
     if *volume != sources || !is_own_claim || !is_named {
         refusals.push(Refusal::Volume {
             name: pod.to_owned(),

@@ -115,6 +115,10 @@ impl fmt::Display for Refusal {
                 f,
                 "pod {name} would start etcd in a way that is not allowed: {what}"
             ),
+            Self::Filling { name, what } => write!(
+                f,
+                "pod {name} would run before etcd what fills no disk from the backup that is asked for: {what}"
+            ),
             Self::Plaintext { name, what } => {
                 write!(f, "pod {name} would open what TLS protects: {what}")
             }

@@ -88,6 +88,27 @@ impl Data {
         self.log.iter().any(|entry| entry.op == Op::Write(write))
     }
 
+    /// The writes that it holds.
+    pub(crate) fn writes(&self) -> Vec<u32> {
+        let ops = self.log.iter().map(|entry| entry.op);
+        ops.filter_map(|op| match op {
+            Op::Write(write) => Some(write),
+            Op::Lead
+            | Op::AddVoter(_)
+            | Op::AddLearner(_)
+            | Op::Promote(_)
+            | Op::Remove(_)
+            | Op::Publish(_)
+            | Op::Fill(_)
+            | Op::DeleteKeys
+            | Op::Alarm(_)
+            | Op::Disarm(_)
+            | Op::Compact(_)
+            | Op::Version(_) => None,
+        })
+        .collect()
+    }
+
     pub(crate) fn index(&self) -> u64 {
         u64::try_from(self.log.len()).unwrap_or(u64::MAX)
     }

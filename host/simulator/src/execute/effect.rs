@@ -25,6 +25,7 @@ impl World {
                 if pre.resource_version.as_ref() != Some(&self.kube.resource.resource_version) {
                     return Err("the object has been modified");
                 }
+                self.follow_restoration(status);
                 self.kube.resource.status = serde_json::to_value(status).map_err(|_| "not JSON")?;
                 self.touch();
                 return Ok(());
@@ -87,7 +88,7 @@ impl World {
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
             | Effect::Disarm { .. } => self.etcd_effect(effect)?,
-            Effect::Backup(_) => return Err("there is no store"),
+            Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
         };
         self.moves += 1;
         if let Some(before) = before {
@@ -178,6 +179,12 @@ impl World {
             ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
         };
         let Some(disk) = disk else { return Vec::new() };
+        // A pod that is given up for a backup may take with it what the backup has; a claim stays until there is another copy.
+        let is_stored = |write: u32| {
+            kind == ObjectKind::Pod
+                && self.restoration().is_some_and(|one| one.is_first())
+                && self.stored.writes.contains(&write)
+        };
         let holds =
             |disk: u32, write: u32| self.etcd.data(disk).is_some_and(|data| data.holds(write));
         let others = || {
@@ -190,6 +197,7 @@ impl World {
         let writes = self.acknowledged.iter().copied();
         writes
             .filter(|write| holds(disk, *write) && !others().any(|other| holds(other, *write)))
+            .filter(|write| !is_stored(*write))
             .collect()
     }
 }
@@ -232,6 +240,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => effect.name().to_owned(),
+        | Effect::Backup(_)
+        | Effect::Restore(_) => effect.name().to_owned(),
     }
 }

@@ -49,6 +49,7 @@ impl World {
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }
             | Effect::Backup(_)
+            | Effect::Restore(_)
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::SetImage { .. }

@@ -35,7 +35,6 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, number: u32) {
-        let peers = self.peers();
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
@@ -59,6 +58,11 @@ impl World {
             self.pull(number);
             return;
         }
+        self.fill_disk(number);
+        let peers = self.peers();
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
         let flags = Flags {
             state: pod.api.initial_cluster_state.as_deref().unwrap_or("new"),
             initial_cluster: pod.api.initial_cluster.as_deref().unwrap_or_default(),

@@ -16,6 +16,8 @@ const CONSENTS: u64 = 0xc0_45e7;
 const POLICIES: u64 = 0x90_11c1;
 /// The same for clients that fill the quota.
 const FILLS: u64 = 0xf111;
+/// And for people who restore.
+const RESTORES: u64 = 0x4e57_04e5;
 
 impl Plan {
     /// The plan of a seed.
@@ -40,6 +42,7 @@ impl Plan {
         faults.extend(policies(seed));
         faults.extend(consents(seed));
         faults.extend(fills(seed));
+        faults.extend(restores(seed));
         let old = match rng.u8(0..8) {
             // Another image or pod policy waits for the renewal.
             0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
@@ -105,7 +108,10 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Resize(_)
         | Fault::Consent
         | Fault::RashConsent(_)
-        | Fault::Withdraw => 0,
+        | Fault::Withdraw
+        | Fault::BackUp
+        | Fault::Restore(_)
+        | Fault::TakeBack => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -173,6 +179,49 @@ fn consents(seed: u64) -> Vec<Planned> {
             },
         })
         .collect()
+}
+
+/// In every third history people take backups and ask for restores, mostly after something was lost.
+fn restores(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ RESTORES);
+    if rng.u8(0..3) > 0 {
+        return Vec::new();
+    }
+    let mut all: Vec<Planned> = [
+        (FAULTS_UNTIL, Fault::BackUp),
+        (FAULTS_UNTIL, Fault::BackUp),
+        (1_000_000, Fault::Restore(false)),
+    ]
+    .map(|(until, fault)| Planned {
+        at: rng.i64(0..until),
+        lasts: 0,
+        fault,
+    })
+    .into();
+    // Some lose more than a quorum first.
+    for _ in 0..rng.u8(0..4) {
+        let at = rng.i64(20_000..FAULTS_UNTIL);
+        let fault = Fault::DeleteClaim(rng.u32(0..8));
+        all.push(Planned {
+            at,
+            lasts: 0,
+            fault,
+        });
+    }
+    for _ in 0..rng.u8(0..3) {
+        let at = rng.i64(0..600_000);
+        let fault = match rng.u8(0..4) {
+            0 => Fault::TakeBack,
+            1 => Fault::Restore(false),
+            _ => Fault::Restore(true),
+        };
+        all.push(Planned {
+            at,
+            lasts: 0,
+            fault,
+        });
+    }
+    all
 }
 
 /// Edits of `spec.pod`, in every fifth history.

@@ -90,6 +90,12 @@ impl fmt::Display for Fault {
                 write!(f, "somebody consents to member {which} without reading")
             }
             Self::Withdraw => write!(f, "somebody removes the consent"),
+            Self::BackUp => write!(f, "somebody takes a backup"),
+            Self::Restore(false) => write!(f, "somebody asks for a restore"),
+            Self::Restore(true) => {
+                write!(f, "somebody asks for a restore and gives up what there is")
+            }
+            Self::TakeBack => write!(f, "somebody deletes what asks for a restore"),
         }
     }
 }

@@ -83,4 +83,18 @@ pub struct Stored {
     pub sha256: String,
     /// From the first byte asked for to the last byte read back.
     pub took: Millis,
+    /// What etcd would find in it, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<SnapshotContent>,
+}
+
+/// What etcd would find in a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotContent {
+    /// The revision of its newest key.
+    pub revision: i64,
+    /// The etcd version it was taken from, MAJOR.MINOR.0; empty where the cluster was too young to have noted it.
+    #[serde(default)]
+    pub version: String,
 }

@@ -2,11 +2,11 @@
 //!
 //! The raw spec stops here. Looks at no other object.
 
-use contract::{EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource, StoreKind};
+use contract::{EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource};
 
 use super::retention::Retention;
 use super::rhythm::Rhythm;
-use crate::stored;
+use crate::{store, stored};
 
 /// How long a backup that is due may wait for its endpoints, Secrets and store, where the spec says nothing.
 const TO_BEGIN: Millis = Millis::seconds(60);
@@ -77,7 +77,7 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
         .client_tls_secret
         .clone()
         .filter(|name| !name.is_empty());
-    let place = place(&spec)?;
+    let place = store::place(&spec, "storageType")?;
     let policy = spec.backup_policy.clone().unwrap_or_default();
     if let Some(seconds) = policy.backup_interval_in_second.filter(|value| *value < 0) {
         return Err(invalid(format!(
@@ -99,29 +99,6 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
         patience: timeout.unwrap_or(TO_BEGIN),
         within: timeout.unwrap_or(TO_END),
     })
-}
-
-fn place(spec: &EtcdBackupSpec) -> Result<Place, Finding> {
-    let Some(store) = StoreKind::of(spec) else {
-        let known: Vec<&str> = StoreKind::ALL.into_iter().map(StoreKind::name).collect();
-        return Err(invalid(format!(
-            "spec.storageType \"{}\" is not one of {}.",
-            spec.storage_type,
-            known.join(", ")
-        )));
-    };
-    let field = store.field();
-    let Some(place) = Place::of(spec) else {
-        return Err(invalid(format!(
-            "spec.storageType is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
-        )));
-    };
-    if place.secret.is_empty() {
-        return Err(invalid(format!(
-            "spec.{field} names no Secret with the credentials of the store."
-        )));
-    }
-    Ok(place)
 }
 
 fn invalid(message: String) -> Finding {

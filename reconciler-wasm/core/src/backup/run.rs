@@ -15,7 +15,7 @@ use super::course::Course;
 use super::plan::Plan;
 use super::{schedule, source};
 use crate::entropy::Entropy;
-use crate::{clock, pre};
+use crate::{clock, pre, store};
 
 /// How soon to look again while something is waited for.
 pub(super) const LATER: Millis = Millis::seconds(2);
@@ -112,42 +112,7 @@ fn why_not_ready(course: &Course<'_>, plan: &Plan) -> Option<(Reason, String)> {
     [Some(store), tls]
         .into_iter()
         .flatten()
-        .find_map(|(name, keys)| why_incomplete(course, name, keys))
-}
-
-fn why_incomplete(course: &Course<'_>, name: &str, keys: &[&[&str]]) -> Option<(Reason, String)> {
-    let secret = match course.snapshot.secrets.get(name) {
-        Some(Observed::Seen(secret)) => secret,
-        Some(Observed::Absent) => {
-            return Some((
-                Reason::SecretMissing,
-                format!("the Secret {name} does not exist in this namespace"),
-            ));
-        }
-        Some(Observed::Unknown(why)) => {
-            return Some((
-                Reason::SecretUnreadable,
-                format!("the Secret {name} could not be read: {why}"),
-            ));
-        }
-        None => {
-            let why = format!("the Secret {name} was not looked at");
-            return Some((Reason::SecretUnreadable, why));
-        }
-    };
-    if let Some((key, problem)) = secret.problems.iter().next() {
-        let words = format!("the Secret {name}, key {key}: {problem}");
-        return Some((Reason::SecretIncomplete, words));
-    }
-    let missing = keys
-        .iter()
-        .find(|any| !any.iter().any(|key| secret.digests.contains_key(*key)));
-    missing.map(|any| {
-        (
-            Reason::SecretIncomplete,
-            format!("the Secret {name} has no key {}", any.join(" or ")),
-        )
-    })
+        .find_map(|(name, keys)| store::why_incomplete(course.snapshot, name, keys))
 }
 
 /// Attends the run in the status.

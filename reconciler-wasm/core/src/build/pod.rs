@@ -1,9 +1,10 @@
 //! A member's pod: one container that runs etcd, within the `restricted` Pod Security Standard.
 //!
-//! Needs no shell and no init container: DNS names are published before readiness. Decides what is around the
-//! container; does not know etcd's flags or probes.
+//! Needs no shell: DNS names are published before readiness. Only the pod whose disk is filled from a backup has other
+//! containers, which run before. Decides what is around the container; does not know etcd's flags or probes.
 
 mod container;
+mod fill;
 mod start;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use container::{container, version_of};
+pub(crate) use fill::Filling;
 pub(crate) use start::Start;
 
 use super::{metadata, tls};
@@ -76,6 +78,27 @@ pub(crate) fn pod_on_claim(
     )
 }
 
+/// The pod of `member`, whose disk is filled from a backup before etcd starts. It starts sealed: a disk that was not
+/// filled founds nothing.
+pub(crate) fn filled_pod(
+    cluster: &Cluster,
+    resource: &Resource,
+    member: &str,
+    filling: &Filling<'_>,
+) -> Pod {
+    let start = Start::sealed(cluster, member);
+    let mut pod = pod(cluster, resource, member, &cluster.image, &start);
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(names::FILLED_ANNOTATION.to_owned(), "false".to_owned());
+    if let Some(spec) = &mut pod.spec {
+        let containers = fill::containers(cluster, member, &cluster.image, &start, filling);
+        spec.init_containers = Some(containers);
+        let volumes = spec.volumes.get_or_insert_default();
+        volumes.push(fill::volume(filling));
+    }
+    pod
+}
+
 fn build(
     cluster: &Cluster,
     resource: &Resource,
@@ -116,6 +139,7 @@ fn build(
             names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
             names::AUTHORITIES_ANNOTATION,
+            names::FILLED_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());

@@ -255,12 +255,15 @@ fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Livin
     }
 }
 
-/// A recovery ends when the claims of those who were given up are cleared away.
+/// A recovery ends when the claims of those who were given up are cleared away. A restore that waits is told here too:
+/// the EtcdRestore repeats it.
 fn recovering(step: &Step) -> Claim {
-    let under_way = step
-        .findings
-        .iter()
-        .find(|finding| finding.reason == Reason::RecoveringQuorum);
+    let under_way = step.findings.iter().find(|finding| {
+        matches!(
+            finding.reason,
+            Reason::RecoveringQuorum | Reason::Restoring | Reason::RestoreWaiting
+        )
+    });
     under_way.map_or_else(
         || {
             claim(
@@ -271,12 +274,12 @@ fn recovering(step: &Step) -> Claim {
             )
         },
         |finding| {
-            claim(
-                RECOVERING,
-                ConditionStatus::True,
-                finding.reason,
-                finding.message.clone(),
-            )
+            let status = if finding.reason == Reason::RestoreWaiting {
+                ConditionStatus::False
+            } else {
+                ConditionStatus::True
+            };
+            claim(RECOVERING, status, finding.reason, finding.message.clone())
         },
     )
 }

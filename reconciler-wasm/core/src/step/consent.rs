@@ -15,7 +15,7 @@ use crate::validate::Cluster;
 
 /// Whether the quorum cannot return by itself: too few voters answer, or have a disk and were not down for long, or are
 /// Ready. A pod is Ready only while its etcd has a quorum: then it is the operator that does not reach the members.
-fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
+pub(super) fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -> bool {
     let now = situation.snapshot.now;
     let hopeful = living
         .voters()

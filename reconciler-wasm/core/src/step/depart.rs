@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use contract::{Effect, FindingKind, Membership, ObjectKind, Reason};
 
-use super::{Step, recover};
+use super::{Step, recover, restore};
 use crate::assess::{Living, Situation, name_of};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -29,6 +29,10 @@ pub(super) fn finish(
         .copied()
         .collect();
     for name in names.difference(&listed) {
+        if restore::keeps_claim(cluster, situation, living, name) {
+            clear(situation, membership, living, name, false, step);
+            continue;
+        }
         if recover::keeps_claim(cluster, situation, living, name) {
             clear(situation, membership, living, name, false, step);
             step.find_of(

@@ -152,6 +152,7 @@ fn stored() -> Stored {
         bytes: 4128,
         sha256: "ab".repeat(32),
         took: Millis(1200),
+        content: None,
     }
 }
 

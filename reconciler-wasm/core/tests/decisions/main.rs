@@ -15,6 +15,7 @@ mod fixture;
 mod repair;
 mod reshape;
 mod rest;
+mod restore;
 mod scale;
 mod space;
 mod spec;

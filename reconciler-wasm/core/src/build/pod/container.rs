@@ -17,7 +17,7 @@ use crate::build::tls;
 use crate::validate::Cluster;
 
 /// Where the data volume is mounted; the data is in its subdirectory `data`, as it always was.
-const MOUNT: &str = "/var/etcd";
+const MOUNT: &str = names::DATA_MOUNT;
 
 pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
     let data = VolumeMount {
@@ -55,18 +55,23 @@ pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &St
             )
         }),
         resources: cluster.pod.resources.clone(),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            capabilities: Some(Capabilities {
-                add: None,
-                drop: Some(vec!["ALL".to_owned()]),
-            }),
-            read_only_root_filesystem: Some(true),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(restricted()),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
+    }
+}
+
+/// What no container of a member may do.
+pub(super) fn restricted() -> SecurityContext {
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            add: None,
+            drop: Some(vec!["ALL".to_owned()]),
+        }),
+        read_only_root_filesystem: Some(true),
+        ..SecurityContext::default()
     }
 }
 

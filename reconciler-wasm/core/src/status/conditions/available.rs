@@ -20,6 +20,10 @@ pub(super) fn available(
         .findings
         .iter()
         .find(|finding| matches!(finding.reason, Reason::ScaledToZero | Reason::WakingUp));
+    let at_restore = step
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.reason, Reason::Restoring | Reason::RestoreWaiting));
     let Some(living) = living else {
         return match &situation.stage {
             Stage::Unreadable { kind, why } => claim(
@@ -27,6 +31,12 @@ pub(super) fn available(
                 ConditionStatus::Unknown,
                 Reason::KubernetesUnreadable,
                 format!("{kind} could not be listed: {why}"),
+            ),
+            Stage::Unborn if let Some(finding) = at_restore => claim(
+                AVAILABLE,
+                ConditionStatus::False,
+                finding.reason,
+                finding.message.clone(),
             ),
             Stage::Unborn if let Some(finding) = at_zero => claim(
                 AVAILABLE,
@@ -69,6 +79,7 @@ pub(super) fn available(
                 | Reason::DataLost
                 | Reason::ClusterIdMismatch
                 | Reason::RecoveringQuorum
+                | Reason::Restoring
         )
     });
     if asleep && lost.is_none() {

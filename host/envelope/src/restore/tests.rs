@@ -1,0 +1,97 @@
+//! Effects on a restore, good and bad.
+
+use contract::{
+    Action, Effect, EtcdRestoreStatus, Millis, Observed, Resource, RestoreEffect, RestoreView,
+    Snapshot, Transfer, TransferState,
+};
+use serde_json::{Value, json};
+
+use crate::fixtures::{action, decision, fresh_of, resource, snapshot_of};
+use crate::{BackupHead, Refusal, check, permit};
+
+fn own() -> Resource {
+    Resource {
+        kind: "EtcdRestore".to_owned(),
+        spec: json!({
+            "etcdCluster": {"name": "a"}, "backupStorageType": "S3",
+            "s3": {"path": "b/dir/k", "awsSecret": "aws"},
+        }),
+        status: Value::Null,
+        ..resource()
+    }
+}
+
+fn proves(key: &str) -> Action {
+    let mut action = action(Effect::Restore(RestoreEffect::Prove {
+        run: "run-1".to_owned(),
+        key: key.to_owned(),
+        within: Millis::seconds(60),
+    }));
+    action.pre.run = Some("run-1".to_owned());
+    action
+}
+
+fn rules(action: Action, snapshot: &Snapshot) -> Vec<&'static str> {
+    let refusals = permit(&decision(vec![action]), snapshot);
+    let refusals = refusals.err().unwrap_or_default();
+    refusals.iter().map(Refusal::rule).collect()
+}
+
+#[test]
+fn the_backup_of_the_spec_is_read_and_no_other() {
+    let snapshot = snapshot_of(own());
+    assert_eq!(rules(proves("dir/k"), &snapshot), [""; 0]);
+    assert_eq!(rules(proves("dir/other"), &snapshot), ["Backup"]);
+    let mut unnamed = proves("dir/k");
+    unnamed.pre.run = None;
+    assert!(rules(unnamed, &snapshot).contains(&"MissingPrecondition"));
+    let endless = action(Effect::Restore(RestoreEffect::Prove {
+        run: "run-1".to_owned(),
+        key: "dir/k".to_owned(),
+        within: Millis(i64::MAX),
+    }));
+    assert!(rules(endless, &snapshot).contains(&"Backup"));
+}
+
+#[test]
+fn one_reading_at_a_time() {
+    let mut snapshot = snapshot_of(own());
+    snapshot.restore = Some(Box::new(RestoreView {
+        cluster: Observed::Absent,
+        transfer: Some(Transfer {
+            run: "run-0".to_owned(),
+            state: TransferState::Running {
+                bytes: 0,
+                bytes_per_second: 0,
+            },
+        }),
+    }));
+    assert_eq!(rules(proves("dir/k"), &snapshot), ["Backup"]);
+    let mut fresh = fresh_of(&own());
+    assert!(check(&proves("dir/k"), &fresh).is_err(), "not written down");
+    fresh.backup = BackupHead {
+        run: Some("run-1".to_owned()),
+        transfer: None,
+    };
+    assert!(check(&proves("dir/k"), &fresh).is_ok());
+    fresh.backup.transfer = Some("run-0".to_owned());
+    assert!(check(&proves("dir/k"), &fresh).is_err());
+}
+
+#[test]
+fn a_success_is_not_forgotten_and_each_kind_has_its_effects() {
+    let mut snapshot = snapshot_of(own());
+    snapshot.resource.status = json!({"succeeded": true});
+    let mut update = action(Effect::Restore(RestoreEffect::UpdateStatus {
+        status: Box::new(EtcdRestoreStatus::default()),
+    }));
+    update.pre.resource_version = Some("7".to_owned());
+    assert_eq!(rules(update, &snapshot), ["Backup"]);
+    assert!(rules(proves("dir/k"), &snapshot_of(resource())).contains(&"Backup"));
+    let delete = action(Effect::Delete {
+        kind: contract::ObjectKind::Pod,
+        name: "a-1".to_owned(),
+        grace_seconds: None,
+    });
+    assert!(rules(delete, &snapshot).contains(&"Backup"));
+}

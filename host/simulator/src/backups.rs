@@ -1,0 +1,161 @@
+//! Backups and restores: what is stored, the EtcdRestores that people create, and disks that are filled from a backup.
+//!
+//! Owns the store and what an EtcdRestore comes to by itself: its backup is proven at once, because what keeps one from
+//! being proven touches no cluster.
+
+use contract::{
+    ClusterId, EtcdClusterStatus, EtcdRestoreStatus, Millis, Resource, Restoration,
+    RestorationStage, SnapshotProof,
+};
+use serde_json::json;
+
+use crate::fact::{Deed, Fact, Truth};
+use crate::world::{NAME, World};
+
+/// A backup in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Stored {
+    /// The writes that it holds.
+    pub(crate) writes: Vec<u32>,
+    /// The minor version of the cluster that it is of.
+    pub(crate) minor: Option<u64>,
+}
+
+impl World {
+    /// Somebody takes a backup, if a quorum answers.
+    pub(crate) fn back_up(&mut self) {
+        let peers = self.peers();
+        let data = self
+            .recorded()
+            .and_then(|cluster| self.etcd.confirmed(cluster, &peers));
+        if let Some(data) = data {
+            self.stored = Stored {
+                writes: data.writes(),
+                minor: data.minor(),
+            };
+        }
+    }
+
+    /// Somebody creates an EtcdRestore, with the consent that its condition would ask for or without.
+    pub(crate) fn ask_for_restore(&mut self, consents: bool) {
+        let number = self.kube.number();
+        let mut spec = json!({
+            "etcdCluster": {"name": NAME}, "backupStorageType": "S3",
+            "s3": {"path": "bucket/backup", "awsSecret": "aws"},
+        });
+        if let Some(id) = self.recorded().filter(|_| consents) {
+            spec["replaces"] = json!(id.to_string());
+        }
+        let version = self.stored.minor.map(|minor| format!("3.{minor}.0"));
+        let status = EtcdRestoreStatus {
+            proof: Some(SnapshotProof {
+                path: "bucket/backup".to_owned(),
+                sha256: format!("{:064x}", self.stored.writes.len()),
+                etcd_version: version.unwrap_or_default(),
+                generation: 1,
+                ..SnapshotProof::default()
+            }),
+            ..EtcdRestoreStatus::default()
+        };
+        self.restores.push(Resource {
+            api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
+            kind: "EtcdRestore".to_owned(),
+            namespace: "ns".to_owned(),
+            name: format!("restore-{number}"),
+            uid: format!("uid-restore-{number}"),
+            resource_version: number.to_string(),
+            generation: 1,
+            created: Millis(self.clock().0),
+            spec,
+            status: json!(status),
+            ..Resource::default()
+        });
+        self.changed = true;
+    }
+
+    /// Somebody deletes the EtcdRestores that are not over.
+    pub(crate) fn take_back_restores(&mut self) {
+        self.restores.retain(is_over);
+        self.changed = true;
+    }
+
+    /// What a new status means for the EtcdRestore that it is with, and for what clients may expect.
+    pub(crate) fn follow_restoration(&mut self, status: &EtcdClusterStatus) {
+        let Some(next) = &status.restoration else {
+            return;
+        };
+        let before = self.restoration();
+        let began = next.stage == RestorationStage::Stopping
+            && before.is_none_or(|before| before.stage != next.stage || before.uid != next.uid);
+        if began {
+            let before = Box::new(self.truth_with(&next.uid));
+            self.facts.push(Fact::Deed {
+                at: self.now,
+                deed: Deed::GaveUp,
+                before,
+                lost: Vec::new(),
+                late: self.landing,
+            });
+        }
+        if next.is_first() {
+            // The backup is what counts, also for who writes to a living cluster while it is stopped.
+            let stored = self.stored.clone();
+            self.acknowledged
+                .retain(|write| stored.writes.contains(write));
+        }
+        if next.stage == RestorationStage::Done {
+            let own = self.restores.iter_mut().find(|one| one.uid == next.uid);
+            if let Some(own) = own {
+                own.status["succeeded"] = json!(true);
+            }
+        }
+    }
+
+    /// The world as it is, for an EtcdRestore that is begun.
+    pub(crate) fn truth_with(&self, restore: &str) -> Truth {
+        Truth {
+            replaced: self.gives_up(restore),
+            ..self.truth()
+        }
+    }
+
+    /// `status.restoration`.
+    pub(crate) fn restoration(&self) -> Option<Restoration> {
+        let restoration = self.kube.resource.status.get("restoration")?;
+        serde_json::from_value(restoration.clone()).ok()
+    }
+
+    /// Whether an EtcdRestore names the recorded cluster as the one to be given up.
+    pub(crate) fn gives_up(&self, uid: &str) -> bool {
+        let own = self.restores.iter().find(|one| one.uid == uid);
+        let named = own.and_then(|one| one.spec.get("replaces")?.as_str());
+        let named = named.and_then(|id| id.parse::<ClusterId>().ok());
+        named.is_some() && named == self.recorded()
+    }
+
+    /// What runs in a pod before etcd: the disk is filled from the backup, unless it holds something.
+    pub(crate) fn fill_disk(&mut self, number: u32) {
+        let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
+            return;
+        };
+        let (Some(token), Some(disk)) = (pod.fills.clone(), pod.disk) else {
+            return;
+        };
+        let name = pod.api.name.clone();
+        let url = pod.api.initial_cluster.clone().unwrap_or_default();
+        let url = url.split_once('=').map_or("", |(_, url)| url).to_owned();
+        if self.etcd.data(disk).is_none() {
+            let writes = self.stored.writes.clone();
+            self.etcd.fill_disk(disk, &name, &url, &token, &writes);
+            self.tell(|_| format!("      the disk of {name} is filled from the backup"));
+        }
+    }
+}
+
+fn is_over(restore: &Resource) -> bool {
+    restore
+        .status
+        .get("succeeded")
+        .and_then(serde_json::Value::as_bool)
+        == Some(true)
+}

@@ -1,0 +1,178 @@
+//! What a pass over a backup or a restore does, found and remembers, and how it becomes a decision.
+//!
+//! The status comes before all other actions, so that what is begun was written down before. Knows neither kind.
+
+use contract::{
+    Action, Condition, ConditionStatus, Decision, Effect, EventType, Finding, FindingKind, Millis,
+    OutcomeKind, Reason, Report, Requeue, SCHEMA, Snapshot,
+};
+
+use crate::{clock, pre};
+
+/// The condition that says what it waits for or did.
+const CONDITION: &str = "Progressing";
+/// How soon to look again after something failed.
+pub(crate) const LATER: Millis = Millis::seconds(2);
+
+/// A status that such a pass writes.
+pub(crate) trait Told: Clone + PartialEq {
+    /// Its conditions.
+    fn conditions(&mut self) -> &mut Vec<Condition>;
+    /// Notes the generation that it answers.
+    fn answer(&mut self, generation: i64);
+    /// The effect that writes it.
+    fn update(self) -> Effect;
+}
+
+/// What a pass does, found and remembers.
+pub(crate) struct Course<'a, Status> {
+    pub(crate) snapshot: &'a Snapshot,
+    memory: &'a Status,
+    /// The status after this pass.
+    pub(crate) status: Status,
+    pub(crate) actions: Vec<Action>,
+    events: Vec<Action>,
+    findings: Vec<Finding>,
+    requeue: Option<Requeue>,
+}
+
+impl<'a, Status: Told> Course<'a, Status> {
+    pub(crate) fn new(snapshot: &'a Snapshot, memory: &'a Status) -> Self {
+        let mut status = memory.clone();
+        status.answer(snapshot.resource.generation);
+        Self {
+            snapshot,
+            memory,
+            status,
+            actions: Vec::new(),
+            events: Vec::new(),
+            findings: Vec::new(),
+            requeue: None,
+        }
+    }
+
+    /// The decision on a resource whose status cannot be read, and so not be written either.
+    pub(crate) fn untold(snapshot: &Snapshot, finding: Finding) -> Decision {
+        let event = pre::event_of(
+            &snapshot.resource,
+            EventType::Warning,
+            finding.reason,
+            finding.message.clone(),
+        );
+        Decision {
+            schema: SCHEMA,
+            actions: vec![event],
+            requeue: None,
+            report: Report {
+                findings: vec![finding],
+            },
+        }
+    }
+
+    pub(crate) const fn now(&self) -> Millis {
+        self.snapshot.now
+    }
+
+    pub(crate) fn find(&mut self, kind: FindingKind, reason: Reason, message: impl Into<String>) {
+        self.findings.push(Finding {
+            kind,
+            reason,
+            message: message.into(),
+            member: None,
+        });
+    }
+
+    /// Tells of something once, when it happens.
+    pub(crate) fn tell(&mut self, kind: EventType, reason: Reason, note: String) {
+        self.events
+            .push(pre::event_of(&self.snapshot.resource, kind, reason, note));
+    }
+
+    /// Asks for another look; the earliest wish wins.
+    pub(crate) fn look_again(&mut self, after: Millis, why: Reason) {
+        if self.requeue.is_none_or(|wish| after < wish.after) {
+            self.requeue = Some(Requeue { after, why });
+        }
+    }
+
+    /// Says what failed in the last pass. It harms nothing that is stored.
+    pub(crate) fn past_failures(&mut self) {
+        for past in &self.snapshot.outcomes {
+            if past.outcome == OutcomeKind::Failed {
+                self.find(
+                    FindingKind::Waiting,
+                    Reason::ActionFailed,
+                    format!(
+                        "{} {} failed: {}. It is tried again.",
+                        past.effect, past.target, past.message
+                    ),
+                );
+                self.look_again(LATER, Reason::ActionFailed);
+            }
+        }
+    }
+
+    /// The decision.
+    pub(crate) fn end(mut self) -> Decision {
+        self.note_condition();
+        let resource = &self.snapshot.resource;
+        let mut actions = Vec::new();
+        if self.status != *self.memory && resource.deleted.is_none() {
+            let mut action = pre::action(resource, self.status.update());
+            action.pre.resource_version = Some(resource.resource_version.clone());
+            actions.push(action);
+        }
+        actions.append(&mut self.events);
+        actions.append(&mut self.actions);
+        Decision {
+            schema: SCHEMA,
+            actions,
+            requeue: self.requeue,
+            report: Report {
+                findings: self.findings,
+            },
+        }
+    }
+
+    /// The first finding, for people. Its words hold no times, so that what is at rest stays at rest.
+    fn note_condition(&mut self) {
+        // What it is over with stays to be read.
+        let lasting = |finding: &&Finding| finding.reason != Reason::AsSpecified;
+        let Some(finding) = self.findings.first().filter(lasting) else {
+            return;
+        };
+        let status = match finding.kind {
+            FindingKind::Doing | FindingKind::Waiting => ConditionStatus::True,
+            FindingKind::Invalid | FindingKind::Blocked | FindingKind::Note => {
+                ConditionStatus::False
+            }
+        };
+        let before = self
+            .status
+            .conditions()
+            .iter()
+            .find(|condition| condition.kind == CONDITION);
+        if before.is_some_and(|before| {
+            before.status == status
+                && before.reason == finding.reason.name()
+                && before.message == finding.message
+        }) {
+            return;
+        }
+        let now = Some(clock::spell(self.snapshot.now));
+        let since = before
+            .filter(|before| before.status == status)
+            .and_then(|before| before.last_transition_time.clone());
+        let condition = Condition {
+            kind: CONDITION.to_owned(),
+            status,
+            last_update_time: now.clone(),
+            last_transition_time: since.or(now),
+            reason: finding.reason.name().to_owned(),
+            message: finding.message.clone(),
+        };
+        let conditions = self.status.conditions();
+        conditions.retain(|other| other.kind != CONDITION);
+        conditions.push(condition);
+    }
+}

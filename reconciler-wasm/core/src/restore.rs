@@ -1,0 +1,170 @@
+//! Every judgement on an `EtcdRestore` by itself: whether its backup is one, and what its cluster has made of it.
+//!
+//! Touches no cluster. What becomes of one is the cluster's own decision ([`crate::step`]), which takes no backup that
+//! was not proven here.
+//!
+//! # Flow
+//! 1. `plan` turns the spec into a place, or says what is invalid.
+//! 2. `prove` has the backup read from its first byte to its last, and remembers what it is.
+//! 3. `follow` says what the cluster that it is for does about it, until the cluster is whole again.
+//!
+//! # Guarantees
+//! One that has succeeded or failed is never run again. One that failed has touched nothing.
+
+mod follow;
+mod prove;
+
+use contract::{
+    Condition, Decision, Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, Finding,
+    FindingKind, Place, Reason, Resource, RestoreEffect, RestorePhase, Snapshot,
+};
+
+use crate::course::{self, Told};
+use crate::{store, stored};
+
+type Course<'a> = course::Course<'a, EtcdRestoreStatus>;
+
+impl Told for EtcdRestoreStatus {
+    fn conditions(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn answer(&mut self, generation: i64) {
+        self.observed_generation = Some(generation);
+    }
+
+    fn update(self) -> Effect {
+        let status = Box::new(self);
+        Effect::Restore(RestoreEffect::UpdateStatus { status })
+    }
+}
+
+/// A restore that can be made.
+struct Plan {
+    place: Place,
+    cluster: String,
+}
+
+/// Decides on a restore.
+pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
+    let resource = &snapshot.resource;
+    let memory = match remembered(resource) {
+        Ok(memory) => memory,
+        Err(finding) => return Course::untold(snapshot, finding),
+    };
+    let mut course = Course::new(snapshot, &memory);
+    if resource.deleted.is_some() {
+        course.find(
+            FindingKind::Note,
+            Reason::Deleting,
+            "The resource is being deleted; the backup stays in the store.",
+        );
+        return course.end();
+    }
+    if memory.is_over() {
+        course.find(
+            FindingKind::Note,
+            Reason::AsSpecified,
+            "It is over and is not run again. Create another EtcdRestore for another one.",
+        );
+        return course.end();
+    }
+    let plan = match plan(resource) {
+        Ok(plan) => plan,
+        Err(invalid) => {
+            fail(&mut course, invalid.message);
+            return course.end();
+        }
+    };
+    course.past_failures();
+    let Some(view) = snapshot.restore.as_deref() else {
+        course.find(
+            FindingKind::Blocked,
+            Reason::RestoreWaiting,
+            "This host shows nothing of restores; it is older than this module.",
+        );
+        return course.end();
+    };
+    if follow::is_begun(resource, view) || is_proven(resource, &memory) {
+        follow::follow(&mut course, &plan, view);
+    } else {
+        prove::attend(&mut course, &plan, view);
+    }
+    course.end()
+}
+
+/// Whether what the spec names at this moment was read whole.
+fn is_proven(resource: &Resource, memory: &EtcdRestoreStatus) -> bool {
+    let proof = memory.proof.as_ref();
+    proof.is_some_and(|proof| proof.generation == resource.generation)
+}
+
+/// Reads what an earlier pass remembered.
+fn remembered(resource: &Resource) -> Result<EtcdRestoreStatus, Finding> {
+    if resource.status.is_null() {
+        return Ok(EtcdRestoreStatus::default());
+    }
+    stored::read(&resource.status).map_err(|error| Finding {
+        kind: FindingKind::Blocked,
+        reason: Reason::UnreadableStatus,
+        message: format!(
+            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a restore that was made \
+             from one that is to be. Correct that field.",
+            error.path(),
+            error.inner()
+        ),
+        member: None,
+    })
+}
+
+fn plan(resource: &Resource) -> Result<Plan, Finding> {
+    let invalid = |message| Finding {
+        kind: FindingKind::Invalid,
+        reason: Reason::InvalidSpec,
+        message,
+        member: None,
+    };
+    let spec: EtcdRestoreSpec = stored::read(&resource.spec).map_err(|error| {
+        invalid(format!(
+            "spec.{} cannot be read: {}.",
+            error.path(),
+            error.inner()
+        ))
+    })?;
+    if spec.etcd_cluster.name.is_empty() {
+        return Err(invalid(
+            "spec.etcdCluster.name does not say which EtcdCluster goes on from the backup. Set it."
+                .to_owned(),
+        ));
+    }
+    if let Some(bump) = spec.bump_revision.filter(|bump| *bump < 0) {
+        return Err(invalid(format!(
+            "spec.bumpRevision {bump} is negative. Leave it out or set it to 0 or more."
+        )));
+    }
+    let place = store::place(&spec.source(), "backupStorageType")?;
+    Ok(Plan {
+        place,
+        cluster: spec.etcd_cluster.name,
+    })
+}
+
+/// Ends a restore that was not begun.
+fn fail(course: &mut Course<'_>, why: String) {
+    course.status.reason.clone_from(&why);
+    course.status.phase = RestorePhase::Failed;
+    course.status.run = None;
+    let why = why.trim_end_matches('.');
+    let words = format!(
+        "Nothing was restored and nothing was touched: {why}. It is not tried again: correct what is wrong and create \
+         another EtcdRestore."
+    );
+    course.tell(EventType::Warning, Reason::RestoreFailed, words.clone());
+    course.find(FindingKind::Blocked, Reason::RestoreFailed, words);
+}
+
+/// Waits for what may pass by itself or what a person may do.
+fn wait(course: &mut Course<'_>, kind: FindingKind, reason: Reason, words: String) {
+    course.find(kind, reason, words);
+    course.look_again(course::LATER, reason);
+}

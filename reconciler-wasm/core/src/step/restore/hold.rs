@@ -1,0 +1,164 @@
+//! What a restoration waits for: a backup that is proven and fits, and a cluster that loses nothing by it, or the consent
+//! of a person.
+//!
+//! Absence of evidence holds it.
+
+use contract::{ClusterId, FindingKind, RestorationStage, StoreKind};
+use semver::Version;
+
+use super::Wish;
+use crate::assess::{Disk, Living, Situation, Stage};
+use crate::step::consent;
+use crate::validate::Cluster;
+
+type Held = Option<(FindingKind, String)>;
+
+/// Why the cluster does not go on from the backup yet; none when it does.
+pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<'_>) -> Held {
+    let waiting = |why: String| Some((FindingKind::Waiting, why));
+    let blocked = |why: String| Some((FindingKind::Blocked, why));
+    let Some(proof) = wish
+        .status
+        .proof
+        .as_ref()
+        .filter(|proof| proof.generation == wish.resource.generation)
+    else {
+        return waiting("its backup is read from the first byte to the last first.".to_owned());
+    };
+    if StoreKind::of(&wish.spec.source()).is_none() {
+        return waiting("its spec names no store.".to_owned());
+    }
+    if situation.snapshot.operator_image.is_none() {
+        return blocked(
+            "the operator does not know its own image, in which members fetch the backup. Start it with \
+             --operator-image or BINNACLE_OPERATOR_IMAGE; the manifests do."
+                .to_owned(),
+        );
+    }
+    if let Some(why) = why_too_new(&proof.etcd_version, &cluster.version) {
+        return blocked(why);
+    }
+    if cluster.size.is_none_or(|size| size == 0) {
+        return blocked(
+            "spec.size of the cluster is no size to grow to. Set it to 1, 3, 5 or 7.".to_owned(),
+        );
+    }
+    if situation
+        .memory
+        .recovery
+        .as_ref()
+        .is_some_and(contract::Recovery::is_under_way)
+    {
+        return waiting("a recovery by spec.quorumRecovery is under way.".to_owned());
+    }
+    match &situation.stage {
+        Stage::Unreadable { .. } => waiting("the cluster's objects cannot be read.".to_owned()),
+        Stage::Unborn => None,
+        Stage::Forming { .. } if is_filling(situation) => None,
+        Stage::Forming { .. } => {
+            waiting("the cluster is being born empty; that ends first.".to_owned())
+        }
+        Stage::Unrecorded(living) => why_not_unrecorded(situation, living),
+        Stage::Formed { cluster_id, living } => {
+            why_not_formed(situation, living, *cluster_id, wish)
+        }
+    }
+}
+
+fn is_filling(situation: &Situation<'_>) -> bool {
+    let memory = situation.memory.restoration.as_ref();
+    memory.is_some_and(|memory| memory.stage == RestorationStage::Filling)
+}
+
+/// etcd reads what older versions wrote, and refuses what a newer one did.
+fn why_too_new(found: &str, wanted: &Version) -> Option<String> {
+    let found = Version::parse(found).ok()?;
+    ((found.major, found.minor) > (wanted.major, wanted.minor)).then(|| {
+        format!(
+            "its backup is of etcd {}.{}, and the cluster's spec.version is {wanted}; etcd does not read what a newer \
+             version wrote. Set spec.version of the EtcdCluster to {}.{} or newer.",
+            found.major, found.minor, found.major, found.minor
+        )
+    })
+}
+
+/// Objects without a record: of an older operator, or of a filling that came to nothing.
+fn why_not_unrecorded(situation: &Situation<'_>, living: &Living<'_>) -> Held {
+    if is_filling(situation) {
+        return None;
+    }
+    let runs = living.pods.values().find(|pod| pod.running);
+    runs.map(|pod| {
+        (
+            FindingKind::Waiting,
+            format!(
+                "pod {} of this cluster runs, and the cluster's id is not recorded yet. It is recorded when a quorum \
+                 answers; if none will, delete that pod.",
+                pod.name
+            ),
+        )
+    })
+}
+
+fn why_not_formed(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    cluster_id: ClusterId,
+    wish: &Wish<'_>,
+) -> Held {
+    let consent = wish.spec.replaces.as_deref().filter(|id| !id.is_empty());
+    if consent == Some(cluster_id.to_string().as_str()) {
+        return None;
+    }
+    let answers = living.membership.is_some() || living.votes().has_quorum();
+    let lossy = living
+        .members
+        .iter()
+        .filter(|member| member.disk == Disk::Kept)
+        .find(|member| member.pod.is_some_and(|pod| pod.claim.is_none()));
+    let (kind, what) = if answers {
+        (
+            FindingKind::Blocked,
+            format!("cluster {cluster_id} has a quorum, and what it has would be given up."),
+        )
+    } else if situation.memory.asleep_since.is_some() {
+        (
+            FindingKind::Blocked,
+            format!("cluster {cluster_id} is only stopped, and what it has would be given up."),
+        )
+    } else if !consent::is_lost_for_good(situation, living) {
+        (
+            FindingKind::Waiting,
+            format!(
+                "the quorum of cluster {cluster_id} may come back by itself. It goes on when that is clear: when disks \
+                 are lost, or members were down for {} s.",
+                crate::step::repair::BEFORE_REPLACEMENT.0 / 1000
+            ),
+        )
+    } else if let Some(member) = lossy {
+        (
+            FindingKind::Blocked,
+            format!(
+                "{} of cluster {cluster_id} has data, and has it in its pod: it would be gone with the pod.",
+                member.name
+            ),
+        )
+    } else {
+        return None;
+    };
+    let wrong = consent.map_or_else(String::new, |found| {
+        format!(" (spec.replaces {found:?} is another cluster's id.)")
+    });
+    Some((
+        kind,
+        format!("{what}{wrong} To consent: {}", command(wish, cluster_id)),
+    ))
+}
+
+/// The command that sets the consent.
+fn command(wish: &Wish<'_>, cluster_id: ClusterId) -> String {
+    format!(
+        r#"kubectl --namespace {} patch etcdrestore {} --type merge --patch '{{"spec":{{"replaces":"{cluster_id}"}}}}'"#,
+        wish.resource.namespace, wish.resource.name
+    )
+}

@@ -1,0 +1,83 @@
+//! The store that a spec names: where in it, and what its Secret must hold.
+//!
+//! Knows neither backups nor restores.
+
+use contract::{
+    EtcdBackupSpec, Finding, FindingKind, Observed, Place, Reason, Snapshot, StoreKind,
+};
+
+/// Where the spec says that a backup is or goes; `type_field` is what it calls the kind of store.
+///
+/// # Errors
+/// It says so of no place, in words.
+pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Finding> {
+    let Some(store) = StoreKind::of(spec) else {
+        let known: Vec<&str> = StoreKind::ALL.into_iter().map(StoreKind::name).collect();
+        return Err(invalid(format!(
+            "spec.{type_field} \"{}\" is not one of {}.",
+            spec.storage_type,
+            known.join(", ")
+        )));
+    };
+    let field = store.field();
+    let Some(place) = Place::of(spec) else {
+        return Err(invalid(format!(
+            "spec.{type_field} is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
+        )));
+    };
+    if place.secret.is_empty() {
+        return Err(invalid(format!(
+            "spec.{field} names no Secret with the credentials of the store."
+        )));
+    }
+    Ok(place)
+}
+
+/// What a Secret lacks of which one key of each list must be there.
+pub(crate) fn why_incomplete(
+    snapshot: &Snapshot,
+    name: &str,
+    keys: &[&[&str]],
+) -> Option<(Reason, String)> {
+    let secret = match snapshot.secrets.get(name) {
+        Some(Observed::Seen(secret)) => secret,
+        Some(Observed::Absent) => {
+            return Some((
+                Reason::SecretMissing,
+                format!("the Secret {name} does not exist in this namespace"),
+            ));
+        }
+        Some(Observed::Unknown(why)) => {
+            return Some((
+                Reason::SecretUnreadable,
+                format!("the Secret {name} could not be read: {why}"),
+            ));
+        }
+        None => {
+            let why = format!("the Secret {name} was not looked at");
+            return Some((Reason::SecretUnreadable, why));
+        }
+    };
+    if let Some((key, problem)) = secret.problems.iter().next() {
+        let words = format!("the Secret {name}, key {key}: {problem}");
+        return Some((Reason::SecretIncomplete, words));
+    }
+    let missing = keys
+        .iter()
+        .find(|any| !any.iter().any(|key| secret.digests.contains_key(*key)));
+    missing.map(|any| {
+        (
+            Reason::SecretIncomplete,
+            format!("the Secret {name} has no key {}", any.join(" or ")),
+        )
+    })
+}
+
+fn invalid(message: String) -> Finding {
+    Finding {
+        kind: FindingKind::Invalid,
+        reason: Reason::InvalidSpec,
+        message,
+        member: None,
+    }
+}

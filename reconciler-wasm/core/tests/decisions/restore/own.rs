@@ -1,0 +1,233 @@
+//! The EtcdRestore's own decisions: the backup is proven, and what the cluster does is repeated.
+
+use std::collections::BTreeMap;
+
+use contract::{
+    Condition, ConditionStatus, Decision, Effect, EtcdClusterStatus, EtcdRestoreStatus, Observed,
+    ProofRun, Reason, Resource, Restoration, RestorationStage, RestoreEffect, RestorePhase,
+    RestoreView, Secret, Snapshot, SnapshotContent, Stored, Transfer, TransferState,
+};
+use serde_json::json;
+
+use super::{RESTORE_UID, proof, restore};
+use crate::fixture::{NAME, fresh};
+
+fn snapshot(status: &EtcdRestoreStatus) -> Snapshot {
+    let mut snapshot = fresh(3).snapshot;
+    snapshot.resource = restore(status);
+    let secret = Secret {
+        digests: BTreeMap::from([
+            ("credentials".to_owned(), "d".to_owned()),
+            ("config".to_owned(), "d".to_owned()),
+        ]),
+        ..Secret::default()
+    };
+    snapshot.secrets = BTreeMap::from([("aws".to_owned(), Observed::Seen(secret))]);
+    snapshot.restore = Some(Box::new(RestoreView {
+        cluster: Observed::Absent,
+        transfer: None,
+    }));
+    snapshot
+}
+
+fn decide(snapshot: &Snapshot) -> Decision {
+    let decision = reconciler::reconcile(snapshot);
+    envelope::permit(&decision, snapshot).unwrap();
+    decision
+}
+
+fn status(decision: &Decision) -> EtcdRestoreStatus {
+    let written = decision
+        .actions
+        .iter()
+        .find_map(|action| match &action.effect {
+            Effect::Restore(RestoreEffect::UpdateStatus { status }) => Some((**status).clone()),
+            _ => None,
+        });
+    written.unwrap()
+}
+
+fn proves(decision: &Decision) -> bool {
+    decision
+        .actions
+        .iter()
+        .any(|action| matches!(action.effect, Effect::Restore(RestoreEffect::Prove { .. })))
+}
+
+fn running() -> EtcdRestoreStatus {
+    EtcdRestoreStatus {
+        run: Some(ProofRun {
+            id: "run-1".to_owned(),
+            started_at: "2026-11-18T11:06:40Z".to_owned(),
+        }),
+        ..EtcdRestoreStatus::default()
+    }
+}
+
+fn seeing(state: TransferState) -> Snapshot {
+    let mut snapshot = snapshot(&running());
+    let view = snapshot.restore.as_mut().unwrap();
+    view.transfer = Some(Transfer {
+        run: "run-1".to_owned(),
+        state,
+    });
+    snapshot
+}
+
+fn done(content: Option<SnapshotContent>) -> Snapshot {
+    seeing(TransferState::Done(Stored {
+        bytes: 20_512,
+        sha256: "ab".repeat(32),
+        took: contract::Millis(5),
+        content,
+    }))
+}
+
+#[test]
+fn the_backup_is_read_before_anything_else() {
+    let decision = decide(&snapshot(&EtcdRestoreStatus::default()));
+    assert!(proves(&decision));
+    assert!(status(&decision).run.is_some(), "written before it begins");
+    assert_eq!(status(&decision).phase, RestorePhase::Proving);
+    let again = decide(&snapshot(&running()));
+    assert!(proves(&again), "a host that was restarted begins anew");
+}
+
+#[test]
+fn what_was_read_is_remembered() {
+    let content = SnapshotContent {
+        revision: 4_711,
+        version: "3.6.0".to_owned(),
+    };
+    let status = status(&decide(&done(Some(content))));
+    let proof = status.proof.unwrap();
+    assert_eq!((proof.etcd_revision, proof.size_bytes), (4_711, 20_512));
+    assert_eq!(proof.path, "bucket/dir/etcd.backup");
+    assert!(!status.succeeded && status.reason.is_empty());
+}
+
+#[test]
+fn a_backup_that_is_none_fails_for_good_and_says_why() {
+    let damaged = seeing(TransferState::Failed {
+        why: "the hash that etcd appends does not fit".to_owned(),
+        permanent: true,
+    });
+    let mut nameless = snapshot(&EtcdRestoreStatus::default());
+    nameless.resource.spec["etcdCluster"] = json!({});
+    for (snapshot, words) in [
+        (damaged, "does not fit"),
+        (nameless, "etcdCluster.name"),
+        (done(None), "no data of etcd"),
+    ] {
+        let decision = decide(&snapshot);
+        let status = status(&decision);
+        assert!(status.reason.contains(words), "{}", status.reason);
+        assert_eq!(status.phase, RestorePhase::Failed);
+        assert!(!proves(&decision));
+        let mut over = snapshot.clone();
+        over.resource.status = json!(status);
+        assert!(decide(&over).actions.is_empty(), "never again");
+    }
+}
+
+#[test]
+fn what_may_pass_is_waited_for() {
+    let silent = seeing(TransferState::Failed {
+        why: "the store failed".to_owned(),
+        permanent: false,
+    });
+    let mut secretless = snapshot(&EtcdRestoreStatus::default());
+    secretless
+        .secrets
+        .insert("aws".to_owned(), Observed::Absent);
+    for snapshot in [silent, secretless] {
+        let decision = decide(&snapshot);
+        let status = status(&decision);
+        assert!(!status.is_over(), "{}", status.reason);
+        assert!(decision.requeue.is_some());
+        assert!(!proves(&decision));
+    }
+}
+
+/// Proven, and the cluster stands like this.
+fn following(stage: Option<RestorationStage>) -> Snapshot {
+    let mut snapshot = snapshot(&EtcdRestoreStatus {
+        proof: Some(proof("3.6.0")),
+        ..EtcdRestoreStatus::default()
+    });
+    let status = EtcdClusterStatus {
+        restoration: stage.map(|stage| Restoration {
+            restore: NAME.to_owned(),
+            uid: RESTORE_UID.to_owned(),
+            stage,
+            started_at: Some("2026-11-18T11:06:40Z".to_owned()),
+            ended_at: Some("2026-11-18T11:06:52Z".to_owned()),
+            replaces: None,
+            seed: None,
+            token: None,
+            given_up: Vec::new(),
+        }),
+        conditions: vec![Condition {
+            kind: "Recovering".to_owned(),
+            status: ConditionStatus::False,
+            last_update_time: None,
+            last_transition_time: None,
+            reason: "RestoreWaiting".to_owned(),
+            message: "EtcdRestore shop waits: say so.".to_owned(),
+        }],
+        ..EtcdClusterStatus::default()
+    };
+    let cluster = Resource {
+        status: json!(status),
+        ..fresh(3).snapshot.resource
+    };
+    snapshot.restore.as_mut().unwrap().cluster = Observed::Seen(Box::new(cluster));
+    snapshot
+}
+
+fn told(snapshot: &Snapshot) -> (RestorePhase, String) {
+    let status = status(&decide(snapshot));
+    (status.phase, status.conditions[0].message.clone())
+}
+
+#[test]
+fn what_the_cluster_says_is_repeated() {
+    let mut absent = following(None);
+    absent.restore.as_mut().unwrap().cluster = Observed::Absent;
+    assert!(told(&absent).1.contains("does not exist"));
+    let (phase, words) = told(&following(Some(RestorationStage::Waiting)));
+    assert_eq!(phase, RestorePhase::Waiting);
+    assert!(words.contains("say so"), "{words}");
+    let (phase, _) = told(&following(Some(RestorationStage::Filling)));
+    assert_eq!(phase, RestorePhase::Restoring);
+}
+
+#[test]
+fn it_has_succeeded_when_the_cluster_is_whole_and_never_before() {
+    for stage in [
+        RestorationStage::Waiting,
+        RestorationStage::Stopping,
+        RestorationStage::Filling,
+        RestorationStage::Growing,
+    ] {
+        assert!(
+            !status(&decide(&following(Some(stage)))).succeeded,
+            "{stage:?}"
+        );
+    }
+    let decision = decide(&following(Some(RestorationStage::Done)));
+    assert!(status(&decision).succeeded);
+    assert_eq!(status(&decision).duration_seconds, Some(12));
+    let reasons = decision.report.findings.iter().map(|one| one.reason);
+    assert!(reasons.into_iter().any(|reason| reason == Reason::Restored));
+}
+
+#[test]
+fn a_spec_that_names_another_backup_is_read_anew_until_the_cluster_has_begun() {
+    let mut edited = following(Some(RestorationStage::Waiting));
+    edited.resource.generation = 2;
+    assert!(proves(&decide(&edited)));
+    let mut begun = following(Some(RestorationStage::Filling));
+    begun.resource.generation = 2;
+    assert!(!proves(&decide(&begun)));
+}

@@ -1,0 +1,90 @@
+//! A restore of members that speak TLS, after the loss of their quorum.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tests::scenario::{Authority, ClientFiles, Scenario, names_of, old_secret, spec};
+
+use super::{identity, load_image, succeeded, wish};
+use crate::backup::{self, KEY, apply, client_url, manifest};
+use crate::minio::MinIo;
+
+/// Members that speak TLS keep their certificates; the quorum was lost with two disks.
+pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
+    load_image(scenario).await?;
+    let store = MinIo::start(scenario).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let authority = Authority::make()?;
+    let names = names_of("sealed", scenario.namespace());
+    let client = authority.issue(&[])?;
+    for secret in [
+        old_secret("peer-tls", "peer", &authority.issue(&names)?, &authority),
+        old_secret(
+            "server-tls",
+            "server",
+            &authority.issue(&names)?,
+            &authority,
+        ),
+        old_secret("client-tls", "etcd-client", &client, &authority),
+    ] {
+        apply(scenario, &secret).await?;
+    }
+    let mut spec = spec::on_volumes(3);
+    spec["TLS"] = json!({"static": {
+        "member": {"peerSecret": "peer-tls", "serverSecret": "server-tls"},
+        "operatorSecret": "client-tls",
+    }});
+    let cluster = scenario.create("sealed", spec).await?;
+    let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
+    cluster.becomes_healthy(3).await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let url = client_url("https", &cluster);
+    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
+    wanted["spec"]["clientTLSSecret"] = json!("client-tls");
+    apply(scenario, &wanted).await?;
+    backup::succeeded(scenario, "sealed").await?;
+    let uids = identity(&cluster).await?;
+
+    let members = cluster.member_names().await?;
+    let lost: Vec<&str> = members.iter().skip(1).map(String::as_str).collect();
+    crate::disks::wipe(scenario, &lost).await?;
+    cluster
+        .becomes_blocked("QuorumLost", &["Nothing is removed"])
+        .await?;
+    apply(scenario, &wish("sealed", "sealed", store.block(KEY, "aws"))).await?;
+    succeeded(scenario, "sealed").await?;
+    cluster.becomes_healthy(3).await?;
+    ensure!(cluster.etcd().await?.get("kept").await? == "yes", "no data");
+    ensure!(identity(&cluster).await? == uids, "another identity");
+    for pod in cluster.pods().await? {
+        let volumes = pod.spec.and_then(|spec| spec.volumes).unwrap_or_default();
+        let mut secrets = volumes.iter().filter_map(|one| one.secret.as_ref());
+        ensure!(
+            secrets.any(|one| one.secret_name.as_deref() == Some("peer-tls")),
+            "a member has no certificate"
+        );
+    }
+    no_credentials_recorded(scenario).await
+}
+
+/// Recordings are read by many; the keys of the store are not theirs.
+async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
+    scenario.stop_operator().await?;
+    let mut looked_at = 0;
+    for entry in std::fs::read_dir(scenario.folder().join("recordings"))? {
+        let path = entry?.path();
+        if !path.is_file() {
+            continue;
+        }
+        let raw = std::fs::read(&path)?;
+        let text = zstd::decode_all(raw.as_slice()).unwrap_or(raw);
+        let text = String::from_utf8_lossy(&text);
+        looked_at += text.matches("EtcdRestore").count();
+        ensure!(
+            !text.contains("minio-password"),
+            "{} holds the password",
+            path.display()
+        );
+    }
+    ensure!(looked_at > 0, "no decision on a restore is recorded");
+    scenario.start_operator().await
+}
