@@ -14,9 +14,7 @@ use etcd_client::{Client, GetOptions};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tests::scenario::{
-    Authority, Children, ClientFiles, Cluster, OPERATOR_IMAGE, Scenario, names_of, old_secret, spec,
-};
+use tests::scenario::{Children, Cluster, OPERATOR_IMAGE, Scenario, spec};
 use tests::testbed::{Progress, images, wait};
 use tokio::sync::OnceCell;
 

@@ -5,7 +5,7 @@
 
 use contract::{
     ClusterId, EtcdClusterStatus, EtcdRestoreStatus, Millis, Resource, Restoration,
-    RestorationStage, SnapshotProof,
+    RestorationStage, SnapshotProof, names,
 };
 use serde_json::json;
 
@@ -141,6 +141,11 @@ impl World {
         let (Some(token), Some(disk)) = (pod.fills.clone(), pod.disk) else {
             return;
         };
+        // What answered once is never filled again.
+        let filled = pod.api.annotations.get(names::FILLED_ANNOTATION);
+        if filled.is_some_and(|filled| filled == "true") {
+            return;
+        }
         let name = pod.api.name.clone();
         let url = pod.api.initial_cluster.clone().unwrap_or_default();
         let url = url.split_once('=').map_or("", |(_, url)| url).to_owned();

@@ -49,7 +49,10 @@ pub(super) fn seal(
             step.actions
                 .push(pre::action(resource, effect).present(&pod.uid));
         }
-        sealed_voters += usize::from(!member.learner);
+        // Until that is noted, what filled its disk from a backup could do so again.
+        let filled = pod.annotations.get(names::FILLED_ANNOTATION);
+        let is_noted = filled.is_none_or(|filled| filled == "true");
+        sealed_voters += usize::from(!member.learner && is_noted);
     }
     sealed_voters >= quorum(living.voters().count())
 }

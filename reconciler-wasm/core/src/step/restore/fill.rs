@@ -174,6 +174,7 @@ fn record(
         words.clone(),
     ));
     step.find(FindingKind::Doing, Reason::Restoring, words);
+    note_filled(situation, living, step);
     step.cluster_id = Some(list.cluster_id);
     step.restoration = Some(Change::Set(Restoration {
         stage: RestorationStage::Growing,
