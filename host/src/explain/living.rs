@@ -221,7 +221,7 @@ fn tell(text: &mut String, last: &Last, now: Millis) {
     let _ = writeln!(
         text,
         "Looked at {} ago, at {}, by the module {} (decision {})",
-        span(now.since(last.at)),
+        seconds(now.since(last.at)),
         time(last.at),
         last.module,
         last.seq
@@ -271,6 +271,14 @@ fn tell(text: &mut String, last: &Last, now: Millis) {
     let _ = writeln!(text, "\nIt is looked at again {next}.");
 }
 
+/// How long something has been so: to the second, because nobody asks more closely.
+fn seconds(past: Millis) -> String {
+    match past.0 / 1000 {
+        ..1 => "less than 1 s".to_owned(),
+        whole => span(Millis(whole * 1000)),
+    }
+}
+
 fn section(text: &mut String, title: &str, lines: &[String], none: &str) {
     let _ = writeln!(text, "\n{title}");
     if lines.is_empty() {
@@ -301,7 +309,7 @@ fn standing(one: &Standing, now: Millis) -> String {
     let than = if *longer { "more than " } else { "" };
     let mut text = format!(
         "{reason}{about}, for {than}{}: {message}\n",
-        span(now.since(*since))
+        seconds(now.since(*since))
     );
     for line in remedy(reason.name()) {
         let _ = writeln!(text, "    {line}");
@@ -329,7 +337,7 @@ fn condition_row(condition: &Condition, now: Millis) -> [String; 5] {
     let since = last_transition_time
         .as_ref()
         .and_then(|time| time.parse::<jiff::Timestamp>().ok())
-        .map(|time| span(now.since(Millis(time.as_millisecond()))));
+        .map(|time| seconds(now.since(Millis(time.as_millisecond()))));
     let status = match status {
         ConditionStatus::True => "True",
         ConditionStatus::False => "False",
@@ -347,8 +355,74 @@ fn condition_row(condition: &Condition, now: Millis) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use contract::Reason;
+    use serde_json::json;
 
     use super::*;
+
+    /// A recorded decision that waits for members to form, at this second.
+    fn forming(second: i64, reason: &str) -> Record {
+        let finding =
+            json!({"kind": "waiting", "reason": reason, "message": "0 of 1 members answer."});
+        let record = json!({
+            "schema": 1, "seq": second, "host": "0.1.0", "module": "sha256:0", "engine": "", "trigger": "",
+            "cluster": {"uid": "u", "namespace": "infra", "name": "kv"}, "now": second * 1000,
+            "snapshot": golden(),
+            "answer": {"schema": 1, "actions": [], "report": {"findings": [finding]}},
+            "shadows": [{"name": "next", "module": "sha256:1", "fuel": 1, "difference": "report other"}],
+        });
+        serde_json::from_str(&record.to_string()).expect("a record")
+    }
+
+    fn golden() -> serde_json::Value {
+        json!({
+            "schema": 1, "now": 0, "entropy": "", "resource": {
+                "apiVersion": "", "kind": KIND, "namespace": "infra", "name": "kv", "uid": "u",
+                "resourceVersion": "1", "created": 0,
+            },
+            "objects": {"pods": "absent", "volumes": "absent", "services": "absent", "disruptionBudgets": "absent"},
+            "etcd": {"membership": "absent", "alarms": "absent"},
+        })
+    }
+
+    fn told(before: Vec<Record>) -> String {
+        let latest = Latest {
+            record: forming(90, "Forming"),
+            module: None,
+            before,
+        };
+        text(&Living {
+            namespace: "infra".to_owned(),
+            name: "kv".to_owned(),
+            decision: Some(last(&latest).expect("it can be read")),
+            conditions: Vec::new(),
+            now: Millis(100_000),
+        })
+    }
+
+    #[test]
+    fn a_wait_is_told_with_its_age_its_end_and_what_shadows_say() {
+        let told = told(vec![
+            forming(80, "Forming"),
+            forming(70, "Forming"),
+            forming(60, "Settling"),
+        ]);
+        for words in [
+            "Looked at 10 s ago",
+            "Forming, for 30 s: 0 of 1 members answer.",
+            "waits for a quorum of them to answer",
+            "What needs a person\n  nothing",
+            "next (sha256:1) differed: report other.",
+            "looked at again at the next change",
+        ] {
+            assert!(told.contains(words), "{words:?} is not in: {told}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_older_than_what_is_known_is_told_as_such() {
+        let told = told(vec![forming(80, "Forming")]);
+        assert!(told.contains("Forming, for more than 20 s"), "{told}");
+    }
 
     #[test]
     fn each_reason_has_words_on_what_ends_it() {

@@ -64,13 +64,13 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
         );
         is_active(scenario, &built_in).await?;
     }
-    changed_under_way(scenario, &module, &stock).await?;
     let missing = scenario.folder().join("missing.wasm");
     let source = json!({"configMap": null, "file": {"path": missing}});
     module.edit(json!({ "source": source })).await?;
     module
         .becomes(ModulePhase::Refused, &["missing.wasm cannot be read"])
         .await?;
+    changed_under_way(scenario, &module, &stock).await?;
     cluster.is_healthy(1).await
 }
 
@@ -82,7 +82,7 @@ async fn changed_under_way(
 ) -> Result<()> {
     let (ours, theirs) = (marked(stock, "ours")?, marked(stock, "theirs")?);
     scenario.put_module("mutable", &packed(&ours)?).await?;
-    let source = json!({"configMap": {"name": "mutable"}});
+    let source = json!({"file": null, "configMap": {"name": "mutable"}});
     module
         .edit(json!({"source": source, "sha256": digest(&ours)}))
         .await?;
