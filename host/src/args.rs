@@ -156,7 +156,8 @@ impl Args {
             | Verb::Replay(_)
             | Verb::Explain(_)
             | Verb::Record(_)
-            | Verb::Module(_) => REFUSED,
+            | Verb::Module(_)
+            | Verb::Member(_) => REFUSED,
         };
         let code = self.verb.execute().unwrap_or_else(|error| {
             output::fail(format, &Chain(error.as_ref()));

@@ -163,6 +163,7 @@ impl World {
                 api: pod.clone(),
                 number,
                 token: token.unwrap_or("etcd-cluster").to_owned(),
+                fills: None,
                 node,
                 disk: node.map(|_| disk),
                 process,

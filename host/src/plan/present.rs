@@ -178,6 +178,9 @@ fn unborn(resource: Resource) -> Snapshot {
         secrets: [].into(),
         backups: Vec::new(),
         backup: None,
+        restore: None,
+        restores: Observed::Seen(Vec::new()),
+        operator_image: None,
         old_lock: Observed::Absent,
         outcomes: Vec::new(),
     }

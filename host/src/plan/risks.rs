@@ -70,7 +70,8 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => return None,
+        | Effect::Backup(_)
+        | Effect::Restore(_) => return None,
     };
     let voters: Vec<_> = membership.voters().map(|member| member.id).collect();
     if !voters.contains(&away.member_id) {

@@ -213,7 +213,8 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => What::Change,
+        | Effect::Backup(_)
+        | Effect::Restore(_) => What::Change,
     };
     let kind = effect.kind().map(|kind| format!(" {}", kind.name()));
     Step {

@@ -56,7 +56,8 @@ pub fn verdict(
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
-        | Effect::Backup(_) => return None,
+        | Effect::Backup(_)
+        | Effect::Restore(_) => return None,
     };
     if let Err(words) = done {
         return Some(Err(words));
