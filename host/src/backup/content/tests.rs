@@ -3,7 +3,7 @@
 use super::*;
 
 impl Bytes for Vec<u8> {
-    async fn at(&self, from: u64, count: u64) -> Result<Vec<u8>, Missing> {
+    async fn at(&self, from: u64, count: u64) -> Result<Self, Missing> {
         slice(self, from, from + count).map(<[u8]>::to_vec)
     }
 }
