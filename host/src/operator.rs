@@ -67,10 +67,10 @@ impl Operator {
 
 /// What the API server says, without the form it has in answers.
 pub(crate) fn in_words(error: kube::Error) -> anyhow::Error {
-    match error {
-        kube::Error::Api(status) => anyhow!("{}", status.message),
-        other => other.into(),
+    if let kube::Error::Api(status) = &error {
+        return anyhow!("{}", status.message);
     }
+    error.into()
 }
 
 /// The operator's pods that run, at least one.
