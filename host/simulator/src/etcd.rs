@@ -5,8 +5,8 @@
 
 mod data;
 mod membership;
-mod recorded;
 mod present;
+mod recorded;
 mod space;
 
 use std::collections::BTreeMap;

@@ -28,8 +28,8 @@ pub use action::{
 };
 pub use backup::{
     AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
-    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place, S3Store,
-    SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer,
+    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place,
+    S3Store, SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer,
     TransferState,
 };
 pub use cluster::{
