@@ -197,7 +197,7 @@ fn frames(mut rest: &[u8]) -> Vec<&[u8]> {
 #[test]
 fn a_recording_larger_than_memory_is_read_in_bounded_memory() {
     const FRAME: usize = 60 << 20;
-    const FRAMES: usize = 10;
+    const FRAMES: usize = 7;
     let directory = framed(1);
     let file = only_file(directory.path());
     let whole = fs::read(&file).expect("it is there");
