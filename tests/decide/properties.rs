@@ -16,7 +16,7 @@ use crate::history;
 use crate::invariants::{unsafe_deed, violations};
 
 /// Histories whose snapshots are looked at one by one.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 30 } else { 600 };
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 30 } else { 200 };
 /// Variants of each of them.
 const VARIANTS: u64 = 3;
 

@@ -4,10 +4,11 @@ use anyhow::{Context, Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
-use tests::testbed::Progress;
+use tests::testbed::{Progress, wait};
 
-use super::{api, back_up, holds, load_image, succeeded, wish};
+use super::{PATIENCE, api, back_up, holds, load_image, succeeded, wish};
 use crate::backup::{KEY, apply};
+use crate::members::restarts;
 use crate::minio::MinIo;
 
 /// An EtcdRestore waits for its cluster; created after it, the cluster is born from the backup of an older version.
@@ -48,11 +49,19 @@ pub(crate) async fn born_from(scenario: &mut Scenario) -> Result<()> {
             .testbed()
             .kill_member(scenario.namespace(), name)
             .await?;
+        wait::until("the restart of its container", PATIENCE, async || {
+            ensure!(
+                restarts(&cluster.pod(name).await?) > 0,
+                "it was not restarted"
+            );
+            Ok(())
+        })
+        .await?;
         cluster.becomes_healthy(3).await?;
     }
     ensure!(cluster.member_names().await? == names, "a member was lost");
     api(scenario)
         .delete("anew", &DeleteParams::default())
         .await?;
-    cluster.is_healthy(3).await
+    cluster.becomes_healthy(3).await
 }

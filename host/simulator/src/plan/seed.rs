@@ -20,7 +20,15 @@ const FILLS: u64 = 0xf111;
 const RESTORES: u64 = 0x4e57_04e5;
 
 impl Plan {
-    /// The plan of a seed.
+    /// The plan of a seed, and in every third one people take backups and ask for restores.
+    #[must_use]
+    pub fn with_restores(seed: u64) -> Self {
+        let mut plan = Self::of_seed(seed);
+        plan.faults.extend(restores(seed));
+        plan
+    }
+
+    /// The plan of a seed. Nobody asks for a restore.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -42,7 +50,6 @@ impl Plan {
         faults.extend(policies(seed));
         faults.extend(consents(seed));
         faults.extend(fills(seed));
-        faults.extend(restores(seed));
         let old = match rng.u8(0..8) {
             // Another image or pod policy waits for the renewal.
             0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
