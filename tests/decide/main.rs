@@ -26,7 +26,7 @@ use invariants::{Violation, judge, unsafe_deed, violations};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Histories of a plain `cargo test`, and of one with `--profile proof`.
-const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 40_000 };
+const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 12_000 };
 
 /// Of so many histories one is lived through with a module gone mad, too.
 const MAD: u64 = 10;

@@ -271,6 +271,14 @@ fn retry_or_tell(
         begin_again(situation, tried < RETRY, record, step);
         return false;
     }
+    // A compaction frees pages after it was answered: a member may have been defragmented too soon.
+    let is_loose = |member: &Sized<'_>| member.is_full() && member.has_slack();
+    if tried >= EARLY_RETRY && sized.iter().any(is_loose) {
+        let compacted_revision = record.compacted_revision;
+        begin_again(situation, true, record, step);
+        record.compacted_revision = compacted_revision;
+        return false;
+    }
     let full: Vec<String> = sized
         .iter()
         .filter(|member| member.is_full())

@@ -179,6 +179,21 @@ fn deleted_keys_are_compacted_soon() {
     assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
 }
 
+/// A compaction frees pages after it was answered. On the testbed a member was defragmented before that, and the cure
+/// rested for ten minutes.
+#[test]
+fn a_member_that_was_defragmented_too_soon_is_defragmented_again() {
+    let mut world = full(1, 98).at_revision(400);
+    assert_eq!(world.follow(), ["Compact"]);
+    world = world.later(70);
+    assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
+    world = world.using(0, 91, 30);
+    assert_eq!(world.follow(), [""; 0], "it begins again");
+    assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
+    assert_eq!(world.follow(), [""; 0], "and not at once a third time");
+    assert_eq!(world.later(20).follow(), [""; 0]);
+}
+
 /// Else each member would be stopped for nothing before the deleted keys are given up.
 #[test]
 fn keys_deleted_meanwhile_are_compacted_before_any_member_is_stopped_in_vain() {
