@@ -1,0 +1,149 @@
+//! The truth of the world, which no snapshot knows whole: what invariants judge.
+//!
+//! Changes nothing.
+
+use contract::{MemberId, PodPhase, Restoration, VolumePhase};
+
+use super::{World, asked, label};
+use crate::etcd::{Data, QUOTA};
+use crate::fact::{MemberTruth, Truth};
+
+impl World {
+    /// The world as it is.
+    pub(crate) fn truth(&self) -> Truth {
+        let peers = self.peers();
+        let cluster = self.recorded().or(self.founded);
+        let restoration = self.restoration().filter(Restoration::is_under_way);
+        let spec = &self.kube.resource.spec;
+        let confirmed = cluster.and_then(|cluster| self.etcd.confirmed(cluster, &peers));
+        let listed = || cluster.and_then(|cluster| self.listed.get(&cluster).cloned());
+        let members = confirmed
+            .map(|data| data.rows().to_vec())
+            .or_else(listed)
+            .unwrap_or_default();
+        let conditions = self.kube.resource.status.get("conditions");
+        let available = conditions
+            .and_then(serde_json::Value::as_array)
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == "Available");
+        Truth {
+            said_available: available.map(|condition| condition["status"] == "True"),
+            size: spec
+                .get("size")
+                .and_then(serde_json::Value::as_i64)
+                .unwrap_or_default(),
+            paused: spec
+                .get("paused")
+                .and_then(serde_json::Value::as_bool)
+                .unwrap_or_default(),
+            asked: asked(spec),
+            through: self.plan.through && self.plan.version.is_some(),
+            minor: self
+                .etcd
+                .disks
+                .values()
+                .flatten()
+                .filter(|data| Some(data.cluster) == cluster)
+                .filter_map(Data::minor)
+                .max(),
+            label: label(spec).map(str::to_owned),
+            wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
+            consent: self.consent(),
+            recovering: self.recovering(),
+            restoring: restoration.as_ref().map(|one| one.stage),
+            replaced: restoration
+                .as_ref()
+                .is_some_and(|one| self.gives_up(&one.uid)),
+            given_up: restoration.map(|one| one.given_up).unwrap_or_default(),
+            cluster,
+            confirmed: confirmed.is_some(),
+            alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),
+            leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
+            members: members
+                .into_iter()
+                .map(|row| {
+                    let name = self.etcd.name(row.id).to_owned();
+                    let healthy = confirmed.is_some()
+                        && peers.iter().filter(|peer| peer.synced).any(|peer| {
+                            self.etcd.data(peer.disk).is_some_and(|data| {
+                                Some(data.cluster) == cluster && data.me == row.id
+                            })
+                        });
+                    let intact = self.is_intact(&name, row.id);
+                    let full = self.is_full(row.id);
+                    let pod = self.kube.pods.get(&name);
+                    let process = pod.and_then(|pod| pod.process);
+                    MemberTruth {
+                        id: row.id,
+                        name,
+                        learner: row.learner,
+                        started: row.started,
+                        healthy,
+                        intact,
+                        full,
+                        label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
+                        release: process.map(|process| process.release),
+                        swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
+                        old: pod.is_some_and(crate::kubernetes::Member::is_old),
+                    }
+                })
+                .collect(),
+            pods: self
+                .kube
+                .pods
+                .iter()
+                .filter(|(_, pod)| pod.api.deleted.is_none())
+                .map(|(name, _)| name.clone())
+                .collect(),
+            claims: self.kube.claims.keys().cloned().collect(),
+            services: self.kube.services.keys().cloned().collect(),
+            budget: self
+                .kube
+                .budgets
+                .values()
+                .next()
+                .and_then(|budget| budget.min_available.clone()),
+        }
+    }
+
+    /// Whether the member's file takes nine tenths of the quota or more.
+    fn is_full(&self, id: MemberId) -> bool {
+        let mut disks = self.etcd.disks.values().flatten();
+        disks.any(|data| data.me == id && data.file() * 10 >= QUOTA * 9)
+    }
+
+    /// Whom `spec.quorumRecovery` names, if it names this cluster.
+    pub(crate) fn consent(&self) -> Option<String> {
+        let consent = self.kube.resource.spec.get("quorumRecovery")?;
+        let id = consent.get("clusterID")?.as_str()?;
+        let named = self.recorded().is_some_and(|own| own.to_string() == id);
+        let survivor = consent.get("survivor")?.as_str()?;
+        named.then(|| survivor.to_owned())
+    }
+
+    /// Whom `status.recovery` names while it is under way.
+    fn recovering(&self) -> Option<String> {
+        let recovery = self.kube.resource.status.get("recovery")?;
+        let recovery = serde_json::from_value::<contract::Recovery>(recovery.clone()).ok()?;
+        recovery.is_under_way().then_some(recovery.survivor)
+    }
+
+    /// Whether the member's data is on a disk that its pod can have.
+    fn is_intact(&self, name: &str, id: MemberId) -> bool {
+        let disk = match self.kube.claims.get(name) {
+            Some(claim) if claim.api.phase == VolumePhase::Lost || claim.api.deleted.is_some() => {
+                None
+            }
+            Some(claim) => Some(claim.number),
+            None => self
+                .kube
+                .pods
+                .get(name)
+                .filter(|pod| pod.api.deleted.is_none() && pod.api.phase != PodPhase::Failed)
+                .and_then(|pod| pod.disk),
+        };
+        disk.and_then(|disk| self.etcd.data(disk))
+            .is_some_and(|data| data.me == id)
+    }
+}
