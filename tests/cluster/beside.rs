@@ -162,14 +162,10 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
             scale::up_and_down_under_writes,
         ),
-        // Fails since 21 November 2026: docs/space.md says what is known.
-        scenarios
-            .trial(
-                "space::a_used_up_quota_is_cured_once_keys_are_deleted",
-                space::keys_deleted,
-            )
-            .with_ignored_flag(true)
-            .with_kind("open"),
+        scenarios.trial(
+            "space::a_used_up_quota_is_cured_once_keys_are_deleted",
+            space::keys_deleted,
+        ),
         scenarios.trial(
             "space::a_quota_used_up_by_history_is_cured_by_itself",
             space::history_only,

@@ -182,7 +182,7 @@ fn attempt(
         .filter(|member| {
             member.is_full() && !record.defragmented.iter().any(|name| name == member.name)
         })
-        .filter(|member| member.has_slack() || !record.early)
+        .filter(|member| !record.early || is_loose(member, leader))
         .collect();
     undone.sort_by_key(|member| (Some(member.id) == lead, member.name));
     let Some(next) = undone.first() else {
@@ -217,6 +217,12 @@ fn compaction(record: &SpaceCure, leader: &Sized<'_>, tried: Millis) -> Option<i
             (is_short && revision - done >= KEPT_REVISIONS && tried >= SHOWN).then_some(revision)
         }
     }
+}
+
+/// Whether defragmenting would make room. All members hold the same keys, so the leader's sizes tell it of a follower, too:
+/// that one counts freed pages as used until its next write, and there is none.
+const fn is_loose(member: &Sized<'_>, leader: &Sized<'_>) -> bool {
+    member.has_slack() || leader.has_slack()
 }
 
 /// Those who answer have room; of the others it is not known.
@@ -272,8 +278,8 @@ fn retry_or_tell(
         return false;
     }
     // A compaction frees pages after it was answered: a member may have been defragmented too soon.
-    let is_loose = |member: &Sized<'_>| member.is_full() && member.has_slack();
-    if tried >= EARLY_RETRY && sized.iter().any(is_loose) {
+    let mut full = sized.iter().filter(|member| member.is_full());
+    if tried >= EARLY_RETRY && full.any(|member| is_loose(member, leader)) {
         let compacted_revision = record.compacted_revision;
         begin_again(situation, true, record, step);
         record.compacted_revision = compacted_revision;

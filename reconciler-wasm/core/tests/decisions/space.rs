@@ -179,6 +179,24 @@ fn deleted_keys_are_compacted_soon() {
     assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
 }
 
+/// As recorded on the testbed: keys were deleted and compacted, and only the leader counted the freed pages as free.
+#[test]
+fn followers_that_do_not_count_freed_pages_are_defragmented_as_the_leader_tells() {
+    let mut world = full(3, 98).at_revision(38);
+    assert_eq!(world.follow(), ["Compact"]);
+    world = world.at_revision(39).later(40);
+    assert_eq!(world.follow(), [""; 0], "it begins again");
+    assert_eq!(world.follow(), ["Compact"]);
+    world = world.using(0, 132, 1).using(1, 98, 98).using(2, 98, 98);
+    assert_eq!(world.follow(), [""; 0], "they may need a moment");
+    world = world.later(31);
+    assert_eq!(world.follow(), [format!("Defragment {}", id(1))]);
+    world = world.using(1, 1, 1);
+    assert_eq!(world.follow(), [format!("Defragment {}", id(2))]);
+    world = world.using(2, 1, 1);
+    assert_eq!(world.follow(), [format!("Defragment {}", id(0))]);
+}
+
 /// A compaction frees pages after it was answered. On the testbed a member was defragmented before that, and the cure
 /// rested for ten minutes.
 #[test]
