@@ -25,7 +25,7 @@ use crate::error::Chain;
 /// Name of the Lease object.
 pub const NAME: &str = "binnacle";
 /// After this long without a renewal others may take the lease.
-const DURATION: Duration = Duration::from_secs(15);
+pub const DURATION: Duration = Duration::from_secs(15);
 /// After this long without an answered renewal the holder lets go.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Between two attempts.

@@ -8,6 +8,7 @@
 //! A write whose answer was lost cannot be waited for, so after it the next snapshot is live at once.
 
 mod backup;
+mod cluster;
 pub mod etcd;
 mod live;
 mod predecessor;
@@ -22,13 +23,13 @@ mod written;
 use std::time::{Duration, Instant};
 
 use contract::{
-    ClusterId, DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod,
-    Resource, ResourceKind, SCHEMA, Service, Snapshot, Volume,
+    DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod, Resource,
+    ResourceKind, Service, Snapshot, Volume,
 };
 use kube::Client;
-use serde::Deserialize;
 use tracing::debug;
 
+pub use cluster::recorded_cluster;
 pub(crate) use live::within;
 pub use live::{Error, Head, head, neighbours, resource, resource_kind};
 pub use written::{Written, WrittenObject};
@@ -37,7 +38,7 @@ use crate::backup::{Sight, Transfers};
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
 use predecessor::Predecessors;
-use secret::{Looked, Secrets};
+use secret::Secrets;
 use selection::Selection;
 use shelf::{Scope, Shelf};
 
@@ -266,7 +267,7 @@ pub enum Found {
     Snapshot(Box<Snapshot>),
 }
 
-/// Takes the snapshot of one cluster.
+/// Takes the snapshot of one resource.
 ///
 /// # Errors
 /// The resource itself could not be read. Children that could not be read are `Unknown` in the snapshot.
@@ -277,20 +278,12 @@ pub async fn snapshot(
     key: &ClusterKey,
     memory: &mut Memory,
 ) -> Result<Found, Error> {
-    match key.kind {
-        ResourceKind::EtcdCluster => cluster(client, world, key, memory).await,
-        ResourceKind::EtcdBackup => backup::snapshot(client, world, transfers, key, memory).await,
-        ResourceKind::EtcdRestore => restore::snapshot(client, world, transfers, key, memory).await,
+    let found = look(client, world, key, memory).await?;
+    let uid = found.as_ref().map(|(resource, _)| &resource.uid);
+    if uid != Some(&memory.uid) {
+        transfers.forget(&memory.uid);
     }
-}
-
-async fn cluster(
-    client: &Client,
-    world: &World,
-    key: &ClusterKey,
-    memory: &mut Memory,
-) -> Result<Found, Error> {
-    let Some((resource, mut objects)) = look(client, world, key, memory).await? else {
+    let Some((resource, objects)) = found else {
         return Ok(Found::Gone);
     };
     if memory.uid != resource.uid {
@@ -302,48 +295,24 @@ async fn cluster(
     if let Some(why) = world.selection.why_not(&resource) {
         return Ok(Found::NotServed(Box::new(resource), why));
     }
-    recheck_foreign(client, key, memory).await;
-    objects.foreign.clone_from(&memory.foreign);
-    let now = Millis(jiff::Timestamp::now().as_millisecond());
-    let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
-    memory.connections.identify(identity);
-    let (etcd, old_lock) = tokio::join!(
-        etcd::view(
-            &mut memory.connections,
-            &objects.pods,
-            recorded_cluster(&resource),
-        ),
-        world.predecessors.lock(client, &key.namespace),
-    );
-    if etcd
-        .endpoints
-        .iter()
-        .any(|endpoint| endpoint.status.seen().is_none())
-    {
-        memory.secrets.doubt();
-    }
-    Ok(Found::Snapshot(Box::new(Snapshot {
-        schema: SCHEMA,
-        now: Millis(jiff::Timestamp::now().as_millisecond()),
-        entropy: format!("{:032x}", rand::random::<u128>()),
-        resource,
-        objects,
-        etcd,
-        secrets,
-        backups: Vec::new(),
-        backup: None,
-        restore: None,
-        restores: restore::of_cluster(world, key),
-        operator_image: world.operator_image.clone(),
-        old_lock,
-        outcomes: memory.outcomes.clone(),
-    })))
+    let snapshot = match key.kind {
+        ResourceKind::EtcdCluster => {
+            cluster::snapshot(client, world, key, resource, objects, memory).await
+        }
+        ResourceKind::EtcdBackup => {
+            backup::snapshot(client, world, transfers, resource, memory).await
+        }
+        ResourceKind::EtcdRestore => {
+            restore::snapshot(client, world, transfers, resource, memory).await
+        }
+    };
+    Ok(Found::Snapshot(Box::new(snapshot)))
 }
 
-/// The cluster id the resource remembers, if it can be read.
-#[must_use]
-pub fn recorded_cluster(resource: &Resource) -> Option<ClusterId> {
-    ClusterId::deserialize(resource.status.get("clusterId")?).ok()
+/// The resource, the clock and fresh entropy.
+pub(crate) fn at_this_instant(resource: Resource) -> Snapshot {
+    let now = Millis(jiff::Timestamp::now().as_millisecond());
+    Snapshot::bare(resource, now, format!("{:032x}", rand::random::<u128>()))
 }
 
 /// The resource and its children: from the caches when they are known to show the host's own writes.
@@ -376,20 +345,4 @@ async fn look(
     };
     memory.written.read_live(Instant::now());
     Ok(Some((resource, objects)))
-}
-
-/// Objects of others are found by refused applies; each pass looks whether they are still in the way.
-async fn recheck_foreign(client: &Client, key: &ClusterKey, memory: &mut Memory) {
-    for mut foreign in std::mem::take(&mut memory.foreign) {
-        match live::head(client, &key.namespace, foreign.kind, &foreign.name).await {
-            Ok(None) => {}
-            Ok(Some(head)) => {
-                if let Some(owner) = head.stranger_to(&memory.uid) {
-                    foreign.owner = owner;
-                    memory.foreign.push(foreign);
-                }
-            }
-            Err(_unreadable) => memory.foreign.push(foreign),
-        }
-    }
 }

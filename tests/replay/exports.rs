@@ -162,7 +162,8 @@ fn a_snapshot_with_a_field_beyond_the_contract_is_told() {
     );
 }
 
-/// Recordings of suites on a real Kubernetes: an adoption, claims asked for later, a wiped disk, sizes, some in mid-flight.
+/// Recordings of suites on a real Kubernetes: an adoption, claims asked for later, a wiped disk, sizes, some in mid-flight,
+/// a leader that stood still while another led.
 #[test]
 fn what_real_members_answered_is_what_the_model_answers() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/members");

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use contract::{Decision, Effect, EtcdView, MemberId, OutcomeKind, PastOutcome, Snapshot};
+use host::lease;
 use host::recorder::{Record, Recording, recordings};
 use simulator::{Seat, Supposition, verdict};
 
@@ -31,8 +32,24 @@ pub(crate) struct Compared {
 struct Known {
     /// Since when each member has answered and followed a leader, in milliseconds.
     since: BTreeMap<MemberId, i64>,
-    /// What the next list must be, after which record.
-    expected: Option<(u64, Vec<Seat>)>,
+    /// What the next list must be.
+    expected: Option<Expected>,
+}
+
+/// What a change leaves.
+struct Expected {
+    /// The record of the change.
+    after: u64,
+    /// Its time, in milliseconds.
+    at: i64,
+    seats: Vec<Seat>,
+}
+
+impl Expected {
+    /// Whoever stood still longer than its lease is not the only one who changed members meanwhile.
+    fn holds_at(&self, now: i64) -> bool {
+        u128::try_from(now - self.at).is_ok_and(|past| past < lease::DURATION.as_millis())
+    }
 }
 
 /// Compares all recordings of these folders or files.
@@ -59,12 +76,14 @@ fn step(record: &Record, known: &mut Known, compared: &mut Compared) -> Result<(
     let snapshot: Snapshot = serde_json::from_str(record.snapshot.get())?;
     let of = format!("record {} of {}", record.seq, record.cluster.name);
     if let Some(list) = seats(&snapshot.etcd)
-        && let Some((after, expected)) = known.expected.take()
+        && let Some(expected) = known.expected.take()
+        && expected.holds_at(snapshot.now.0)
     {
         compared.lists += 1;
-        if list != expected {
+        let Expected { after, seats, .. } = expected;
+        if list != seats {
             compared.differences.push(format!(
-                "{of}: after record {after} the members are {list:?}, in the model {expected:?}"
+                "{of}: after record {after} the members are {list:?}, in the model {seats:?}"
             ));
         }
     }
@@ -94,7 +113,13 @@ fn step(record: &Record, known: &mut Known, compared: &mut Compared) -> Result<(
             (Ok(_), Err(_)) | (Err(_), Ok(())) => false,
         };
         match answers.iter().find(|answer| agrees(answer)) {
-            Some(Ok(seats)) => known.expected = Some((record.seq, seats.clone())),
+            Some(Ok(seats)) => {
+                known.expected = Some(Expected {
+                    after: record.seq,
+                    at: snapshot.now.0,
+                    seats: seats.clone(),
+                });
+            }
             Some(Err(_)) => {}
             None => compared.differences.push(format!(
                 "{of}: {} {} was answered with {said:?}, the model says {answers:?}",

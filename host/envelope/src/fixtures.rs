@@ -50,10 +50,6 @@ pub(crate) fn unborn() -> Resource {
 
 pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
     Snapshot {
-        schema: SCHEMA,
-        now: Millis(0),
-        entropy: "0".repeat(32),
-        resource,
         objects: Objects {
             pods: Observed::Seen(Vec::new()),
             volumes: Observed::Seen(Vec::new()),
@@ -62,14 +58,7 @@ pub(crate) fn snapshot_of(resource: Resource) -> Snapshot {
             foreign: Vec::new(),
         },
         etcd: view(),
-        secrets: [].into(),
-        backups: Vec::new(),
-        backup: None,
-        restore: None,
-        restores: Observed::Absent,
-        operator_image: None,
-        old_lock: Observed::Absent,
-        outcomes: Vec::new(),
+        ..Snapshot::bare(resource, Millis(0), "0".repeat(32))
     }
 }
 

@@ -3,8 +3,9 @@
 //! A transfer is begun here and goes on beside the passes.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use contract::{BackupEffect, Preconditions, RestoreEffect, Take};
+use contract::{BackupEffect, Condition, Preconditions, RestoreEffect, Take};
 
 use super::store::Store;
 use super::{Sight, transfer, transfers};
@@ -26,14 +27,9 @@ pub(crate) async fn perform(
         BackupEffect::UpdateStatus { status } => {
             let mut status = status.clone();
             status.decided_by = Some(pass.module.to_owned());
-            status
-                .conditions
-                .retain(|condition| !refused::is_hosts(condition));
+            without_the_hosts(&mut status.conditions);
             let version = kubernetes::write_status(executor, pass, pre, &*status).await?;
-            let now = std::time::Instant::now();
-            memory
-                .written
-                .push(WrittenObject::Resource { version }, now);
+            remember(memory, version);
         }
         BackupEffect::Take(Take {
             run,
@@ -61,10 +57,7 @@ pub(crate) async fn perform(
         }
         BackupEffect::Release { finalizer } => {
             let version = kubernetes::release(executor, pass, finalizer).await?;
-            let now = std::time::Instant::now();
-            memory
-                .written
-                .push(WrittenObject::Resource { version }, now);
+            remember(memory, version);
         }
     }
     Ok(())
@@ -82,14 +75,9 @@ pub(crate) async fn prove(
         RestoreEffect::UpdateStatus { status } => {
             let mut status = status.clone();
             status.decided_by = Some(pass.module.to_owned());
-            status
-                .conditions
-                .retain(|condition| !refused::is_hosts(condition));
+            without_the_hosts(&mut status.conditions);
             let version = kubernetes::write_status(executor, pass, pre, &*status).await?;
-            let now = std::time::Instant::now();
-            memory
-                .written
-                .push(WrittenObject::Resource { version }, now);
+            remember(memory, version);
         }
         RestoreEffect::Prove { run, key, within } => {
             let (store, object) = (store(&memory.sight)?, key.clone());
@@ -100,6 +88,16 @@ pub(crate) async fn prove(
         }
     }
     Ok(())
+}
+
+/// What the host says of a module is not the module's to write.
+fn without_the_hosts(conditions: &mut Vec<Condition>) {
+    conditions.retain(|condition| !refused::is_hosts(condition));
+}
+
+fn remember(memory: &mut Memory, version: String) {
+    let written = WrittenObject::Resource { version };
+    memory.written.push(written, Instant::now());
 }
 
 fn store(sight: &Sight) -> Result<Store, Error> {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::{
-    Endpoint, EndpointStatus, EtcdView, Millis, Objects, Observed, Resource, SCHEMA, Snapshot,
-};
+use contract::{Endpoint, EndpointStatus, Millis, Observed, Resource, Snapshot};
 use serde_json::json;
 
 use super::*;
@@ -52,36 +50,13 @@ fn snapshot() -> Snapshot {
         "dbSize": 4096, "dbSizeInUse": 1024, "quota": 8192,
     }))
     .expect("a status");
-    Snapshot {
-        schema: SCHEMA,
-        now: Millis(0),
-        entropy: "0".repeat(32),
-        resource: resource(),
-        objects: Objects {
-            pods: Observed::Absent,
-            volumes: Observed::Absent,
-            services: Observed::Absent,
-            disruption_budgets: Observed::Absent,
-            foreign: Vec::new(),
-        },
-        etcd: EtcdView {
-            membership: Observed::Absent,
-            endpoints: vec![Endpoint {
-                pod: "kv-a".to_owned(),
-                pod_uid: "p1".to_owned(),
-                status: Observed::Seen(status),
-            }],
-            alarms: Observed::Absent,
-        },
-        secrets: [].into(),
-        backups: Vec::new(),
-        backup: None,
-        restore: None,
-        restores: contract::Observed::Absent,
-        operator_image: None,
-        old_lock: contract::Observed::Absent,
-        outcomes: Vec::new(),
-    }
+    let mut snapshot = Snapshot::bare(resource(), Millis(0), "0".repeat(32));
+    snapshot.etcd.endpoints.push(Endpoint {
+        pod: "kv-a".to_owned(),
+        pod_uid: "p1".to_owned(),
+        status: Observed::Seen(status),
+    });
+    snapshot
 }
 
 /// Metrics of an instance that has looked once at one cluster, with its caches.

@@ -2,15 +2,12 @@
 
 use std::time::Instant;
 
-use contract::{
-    EtcdRestoreSpec, EtcdRestoreStatus, EtcdView, Millis, Objects, Observed, Resource,
-    ResourceKind, SCHEMA, Snapshot,
-};
+use contract::{EtcdRestoreSpec, EtcdRestoreStatus, Observed, Resource, ResourceKind, Snapshot};
 use kube::Client;
 use serde::Deserialize;
 
 use super::shelf::Shelf;
-use super::{Error, Found, Memory, World, look};
+use super::{Memory, World, at_this_instant};
 use crate::backup::{self, Transfers};
 use crate::key::ClusterKey;
 
@@ -19,53 +16,19 @@ pub(super) async fn snapshot(
     client: &Client,
     world: &World,
     transfers: &Transfers,
-    key: &ClusterKey,
+    resource: Resource,
     memory: &mut Memory,
-) -> Result<Found, Error> {
-    let Some((resource, _)) = look(client, world, key, memory).await? else {
-        transfers.forget(&memory.uid);
-        return Ok(Found::Gone);
-    };
-    if memory.uid != resource.uid {
-        transfers.forget(&memory.uid);
-        *memory = Memory {
-            uid: resource.uid.clone(),
-            ..Memory::default()
-        };
-    }
-    if let Some(why) = world.selection.why_not(&resource) {
-        return Ok(Found::NotServed(Box::new(resource), why));
-    }
+) -> Snapshot {
     let transfer = transfers.of(&resource.uid);
     let cluster = cluster_of(world, &resource);
     let looked = backup::look_at_restore(client, &resource, cluster, transfer).await;
     memory.sight = looked.sight;
-    Ok(Found::Snapshot(Box::new(Snapshot {
-        schema: SCHEMA,
-        now: Millis(jiff::Timestamp::now().as_millisecond()),
-        entropy: format!("{:032x}", rand::random::<u128>()),
-        resource,
-        objects: Objects {
-            pods: Observed::Absent,
-            volumes: Observed::Absent,
-            services: Observed::Absent,
-            disruption_budgets: Observed::Absent,
-            foreign: Vec::new(),
-        },
-        etcd: EtcdView {
-            membership: Observed::Absent,
-            endpoints: Vec::new(),
-            alarms: Observed::Absent,
-        },
+    Snapshot {
         secrets: looked.secrets,
-        backups: Vec::new(),
-        backup: None,
         restore: looked.view.map(Box::new),
-        restores: Observed::Absent,
-        operator_image: None,
-        old_lock: Observed::Absent,
         outcomes: memory.outcomes.clone(),
-    })))
+        ..at_this_instant(resource)
+    }
 }
 
 /// The cluster that a restore names, as the cache has it.

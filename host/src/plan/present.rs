@@ -5,13 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use contract::{
-    EtcdClusterSpec, EtcdView, Objects, Observed, Resource, SCHEMA, Snapshot, TlsRole, TlsSecrets,
-};
+use contract::{EtcdClusterSpec, Objects, Observed, Resource, Snapshot, TlsRole, TlsSecrets};
 use serde::Deserialize as _;
 
 use super::edit::{Edit, Edited};
 use crate::module::{Source, digest};
+use crate::observe::at_this_instant;
 use crate::operator::{self, Latest, Reach};
 use crate::recorder::{Record, Recording, kept_module, recordings};
 
@@ -156,13 +155,7 @@ fn snapshot_of(record: &Record) -> anyhow::Result<Snapshot> {
 
 /// A cluster of which there is nothing but the resource.
 fn unborn(resource: Resource) -> Snapshot {
-    let entropy = format!("{:032x}", rand::random::<u128>());
-    let now = contract::Millis(jiff::Timestamp::now().as_millisecond());
     Snapshot {
-        schema: SCHEMA,
-        now,
-        entropy,
-        resource,
         objects: Objects {
             pods: Observed::Seen(Vec::new()),
             volumes: Observed::Seen(Vec::new()),
@@ -170,19 +163,8 @@ fn unborn(resource: Resource) -> Snapshot {
             disruption_budgets: Observed::Seen(Vec::new()),
             foreign: Vec::new(),
         },
-        etcd: EtcdView {
-            membership: Observed::Absent,
-            endpoints: Vec::new(),
-            alarms: Observed::Absent,
-        },
-        secrets: [].into(),
-        backups: Vec::new(),
-        backup: None,
-        restore: None,
         restores: Observed::Seen(Vec::new()),
-        operator_image: None,
-        old_lock: Observed::Absent,
-        outcomes: Vec::new(),
+        ..at_this_instant(resource)
     }
 }
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, RestoreView, Secret,
+    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, RestoreView, SCHEMA,
+    Secret,
 };
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
@@ -88,6 +89,39 @@ pub struct Snapshot {
     /// What became of the actions of the decision before this one; empty after a restart of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<PastOutcome>,
+}
+
+impl Snapshot {
+    /// A resource at an instant, with nothing around it: no children, no etcd, no Secrets, no past.
+    #[must_use]
+    pub const fn bare(resource: Resource, now: Millis, entropy: String) -> Self {
+        Self {
+            schema: SCHEMA,
+            now,
+            entropy,
+            resource,
+            objects: Objects {
+                pods: Observed::Absent,
+                volumes: Observed::Absent,
+                services: Observed::Absent,
+                disruption_budgets: Observed::Absent,
+                foreign: Vec::new(),
+            },
+            etcd: EtcdView {
+                membership: Observed::Absent,
+                endpoints: Vec::new(),
+                alarms: Observed::Absent,
+            },
+            secrets: BTreeMap::new(),
+            backups: Vec::new(),
+            backup: None,
+            restore: None,
+            restores: Observed::Absent,
+            operator_image: None,
+            old_lock: Observed::Absent,
+            outcomes: Vec::new(),
+        }
+    }
 }
 
 /// The custom resource. `spec` and `status` are raw, because an object that was stored with wrong types must

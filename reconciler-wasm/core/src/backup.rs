@@ -20,10 +20,7 @@ mod run;
 mod schedule;
 mod source;
 
-use contract::{
-    BackupEffect, Decision, Effect, EtcdBackupStatus, Finding, FindingKind, OLD_FINALIZER, Reason,
-    Resource, Snapshot,
-};
+use contract::{BackupEffect, Decision, Effect, FindingKind, OLD_FINALIZER, Reason, Snapshot};
 
 use crate::{pre, stored};
 use course::Course;
@@ -31,10 +28,11 @@ use course::Course;
 /// Decides on a backup.
 pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     let resource = &snapshot.resource;
-    let memory = match remembered(resource) {
-        Ok(memory) => memory,
-        Err(finding) => return Course::untold(snapshot, finding),
-    };
+    let memory =
+        match stored::remembered(resource, "a backup that was taken from one that is to be") {
+            Ok(memory) => memory,
+            Err(finding) => return Course::untold(snapshot, finding),
+        };
     let mut course = Course::new(snapshot, &memory);
     if resource.deleted.is_some() {
         delete(&mut course);
@@ -70,24 +68,6 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         None => retention::keep(&mut course, &plan, view),
     }
     course.end()
-}
-
-/// Reads what an earlier pass remembered.
-fn remembered(resource: &Resource) -> Result<EtcdBackupStatus, Finding> {
-    if resource.status.is_null() {
-        return Ok(EtcdBackupStatus::default());
-    }
-    stored::read(&resource.status).map_err(|error| Finding {
-        kind: FindingKind::Blocked,
-        reason: Reason::UnreadableStatus,
-        message: format!(
-            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a backup that was taken \
-             from one that is to be. Correct that field.",
-            error.path(),
-            error.inner()
-        ),
-        member: None,
-    })
 }
 
 /// What is stored stays stored. Only the finalizer goes that the archived operator left.

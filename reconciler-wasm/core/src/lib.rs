@@ -63,7 +63,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
 fn cluster(snapshot: &Snapshot) -> Decision {
-    let memory = match status::remembered(&snapshot.resource) {
+    let memory = match stored::remembered(&snapshot.resource, "a living cluster from a new one") {
         Ok(memory) => memory,
         Err(finding) => {
             let told = status::tell(&snapshot.resource, &finding);

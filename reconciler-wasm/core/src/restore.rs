@@ -48,10 +48,11 @@ struct Plan {
 /// Decides on a restore.
 pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     let resource = &snapshot.resource;
-    let memory = match remembered(resource) {
-        Ok(memory) => memory,
-        Err(finding) => return Course::untold(snapshot, finding),
-    };
+    let memory =
+        match stored::remembered(resource, "a restore that was made from one that is to be") {
+            Ok(memory) => memory,
+            Err(finding) => return Course::untold(snapshot, finding),
+        };
     let mut course = Course::new(snapshot, &memory);
     if resource.deleted.is_some() {
         course.find(
@@ -97,24 +98,6 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
 fn is_proven(resource: &Resource, memory: &EtcdRestoreStatus) -> bool {
     let proof = memory.proof.as_ref();
     proof.is_some_and(|proof| proof.generation == resource.generation)
-}
-
-/// Reads what an earlier pass remembered.
-fn remembered(resource: &Resource) -> Result<EtcdRestoreStatus, Finding> {
-    if resource.status.is_null() {
-        return Ok(EtcdRestoreStatus::default());
-    }
-    stored::read(&resource.status).map_err(|error| Finding {
-        kind: FindingKind::Blocked,
-        reason: Reason::UnreadableStatus,
-        message: format!(
-            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a restore that was made \
-             from one that is to be. Correct that field.",
-            error.path(),
-            error.inner()
-        ),
-        member: None,
-    })
 }
 
 fn plan(resource: &Resource) -> Result<Plan, Finding> {

@@ -7,8 +7,8 @@ mod conditions;
 mod records;
 
 use contract::{
-    ClusterId, Effect, EtcdClusterStatus, EventType, Finding, FindingKind, MemberHealth,
-    MemberNames, MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
+    ClusterId, Effect, EtcdClusterStatus, EventType, Finding, MemberHealth, MemberNames,
+    MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
@@ -17,30 +17,8 @@ use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::step::upgrade::{self, Plan};
 use crate::step::{self, Change, Restoring, Sleep, Step};
-use crate::stored;
 use crate::tls;
 use crate::validate::Cluster;
-
-/// Reads what an earlier pass remembered.
-///
-/// # Errors
-/// A status that holds something and cannot be read: without memory nothing may be started.
-pub(crate) fn remembered(resource: &Resource) -> Result<EtcdClusterStatus, Finding> {
-    if resource.status.is_null() {
-        return Ok(EtcdClusterStatus::default());
-    }
-    stored::read(&resource.status).map_err(|error| Finding {
-        kind: FindingKind::Blocked,
-        reason: Reason::UnreadableStatus,
-        message: format!(
-            "status.{} cannot be read: {}. Nothing is done, because the status is what tells a living cluster from a \
-             new one. Correct that field.",
-            error.path(),
-            error.inner()
-        ),
-        member: None,
-    })
-}
 
 /// An event that tells a finding no status can hold.
 pub(crate) fn tell(resource: &Resource, finding: &Finding) -> contract::Action {

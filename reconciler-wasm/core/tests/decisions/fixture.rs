@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use contract::{
     ClusterId, Decision, DisruptionBudget, Effect, Endpoint, EndpointStatus, EtcdClusterStatus,
     EtcdView, Member, MemberHealth, MemberId, MemberRecord, MemberRole, Membership, Millis,
-    ObjectKind, Objects, Observed, Phase, Pod, PodPhase, Reason, Resource, SCHEMA, Service,
-    ServicePort, Snapshot, Volume, VolumePhase, names,
+    ObjectKind, Objects, Observed, Phase, Pod, PodPhase, Reason, Resource, Service, ServicePort,
+    Snapshot, Volume, VolumePhase, names,
 };
 use serde_json::json;
 
@@ -31,29 +31,26 @@ pub(crate) fn member(index: usize) -> String {
 
 /// A resource that was just created.
 pub(crate) fn fresh(size: i64) -> World {
+    let resource = Resource {
+        api_version: "etcd.database.coreos.com/v1beta2".to_owned(),
+        kind: "EtcdCluster".to_owned(),
+        namespace: NAMESPACE.to_owned(),
+        name: NAME.to_owned(),
+        uid: UID.to_owned(),
+        resource_version: "100".to_owned(),
+        generation: 1,
+        created: NOW,
+        deleted: None,
+        finalizers: Vec::new(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        spec: json!({ "size": size, "version": "3.6.16", "pod": { "persistentVolumeClaimSpec": {
+            "resources": { "requests": { "storage": "1Gi" } } } } }),
+        status: serde_json::Value::Null,
+    };
     World {
         status: EtcdClusterStatus::default(),
         snapshot: Snapshot {
-            schema: SCHEMA,
-            now: NOW,
-            entropy: "00112233445566778899aabbccddeeff".to_owned(),
-            resource: Resource {
-                api_version: "etcd.database.coreos.com/v1beta2".to_owned(),
-                kind: "EtcdCluster".to_owned(),
-                namespace: NAMESPACE.to_owned(),
-                name: NAME.to_owned(),
-                uid: UID.to_owned(),
-                resource_version: "100".to_owned(),
-                generation: 1,
-                created: NOW,
-                deleted: None,
-                finalizers: Vec::new(),
-                labels: BTreeMap::new(),
-                annotations: BTreeMap::new(),
-                spec: json!({ "size": size, "version": "3.6.16", "pod": { "persistentVolumeClaimSpec": {
-                    "resources": { "requests": { "storage": "1Gi" } } } } }),
-                status: serde_json::Value::Null,
-            },
             objects: Objects {
                 pods: Observed::Seen(Vec::new()),
                 volumes: Observed::Seen(Vec::new()),
@@ -61,19 +58,8 @@ pub(crate) fn fresh(size: i64) -> World {
                 disruption_budgets: Observed::Seen(Vec::new()),
                 foreign: Vec::new(),
             },
-            etcd: EtcdView {
-                membership: Observed::Absent,
-                endpoints: Vec::new(),
-                alarms: Observed::Absent,
-            },
-            secrets: BTreeMap::new(),
-            backups: Vec::new(),
-            backup: None,
-            restore: None,
-            restores: Observed::Absent,
             operator_image: Some("binnacle:test".to_owned()),
-            old_lock: Observed::Absent,
-            outcomes: Vec::new(),
+            ..Snapshot::bare(resource, NOW, "00112233445566778899aabbccddeeff".to_owned())
         },
     }
 }
