@@ -196,7 +196,8 @@ pub(super) fn outcome(kind: OutcomeKind, message: &str) -> String {
     match kind {
         OutcomeKind::Done => "done".to_owned(),
         OutcomeKind::Refused => format!("refused, nothing happened: {message}"),
-        OutcomeKind::Failed => format!("failed, it may or may not have happened: {message}"),
+        // Where it may have happened all the same the message says so.
+        OutcomeKind::Failed => format!("failed: {message}"),
         OutcomeKind::Skipped => "not tried, because an action before it did not succeed".to_owned(),
     }
 }

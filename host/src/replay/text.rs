@@ -76,6 +76,9 @@ fn verdict(tally: &Tally) -> String {
     format!("{decisions} replayed: all equal, {fuel}.{failed}")
 }
 
+/// So many decisions say something about the rate; the time of fewer is mostly the module's loading.
+const MANY: usize = 1_000;
+
 fn origin(tally: &Tally, took: Duration) -> String {
     let modules: Vec<&str> = tally.modules().iter().map(String::as_str).collect();
     #[expect(
@@ -85,8 +88,13 @@ fn origin(tally: &Tally, took: Duration) -> String {
         reason = "a rate for the eye"
     )]
     let rate = (tally.decisions() as f64 / took.as_secs_f64().max(0.001)) as usize;
+    let rate = if tally.decisions() < MANY {
+        "loading included".to_owned()
+    } else {
+        format!("{} decisions/s", grouped(rate))
+    };
     format!(
-        "{}, module {}, {:.1} s, {} decisions/s",
+        "{}, module {}, {:.1} s, {rate}",
         count(tally.clusters(), "cluster"),
         if modules.is_empty() {
             "none".to_owned()
@@ -94,7 +102,6 @@ fn origin(tally: &Tally, took: Duration) -> String {
             modules.join(" and ")
         },
         took.as_secs_f64(),
-        grouped(rate),
     )
 }
 

@@ -43,11 +43,16 @@ pub(super) fn finish(
             );
             continue;
         }
+        let left = match (living.pods.contains_key(name), living.volumes.contains_key(name)) {
+            (_, false) => "its pod is",
+            (false, true) => "its volume claim is",
+            (true, true) => "its pod and its volume claim are",
+        };
         step.find_of(
             FindingKind::Waiting,
             Reason::MemberDeparting,
             name,
-            format!("{name} is not in etcd's member list; its pod and its volume claim are being deleted."),
+            format!("{name} is not in etcd's member list; {left} being deleted."),
         );
         clear(situation, membership, living, name, true, step);
     }

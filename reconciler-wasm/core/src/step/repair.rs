@@ -235,9 +235,14 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
         );
     }
     if pod.deleted.is_some() {
+        let next = if member.volume.is_some() {
+            "it is made again on its own disk"
+        } else {
+            "its data goes with it, and a new member takes its place"
+        };
         return Verdict::Wait(
             Reason::PodTerminating,
-            format!("{name}: its pod is being terminated; it is made again on its own disk."),
+            format!("{name}: its pod is being terminated; {next}."),
         );
     }
     let recreations = member.record.map_or(0, |record| record.recreations);

@@ -2,7 +2,7 @@
 
 use contract::{Observed, Reason};
 
-use crate::fixture::{effects, healthy, id, reports, written};
+use crate::fixture::{World, effects, healthy, id, reports, written};
 
 #[test]
 fn a_missing_pod_is_made_again_on_its_own_disk() {
@@ -34,6 +34,29 @@ fn a_pod_deleted_with_its_data_is_replaced_by_a_new_member() {
     assert_eq!(
         effects(&world.decide()),
         [format!("RemoveMember {}", id(2))]
+    );
+}
+
+/// What a person reads while a pod goes must be true of where its data is.
+#[test]
+fn a_pod_that_is_being_deleted_comes_back_only_on_a_disk() {
+    let told = |mut world: World| {
+        let now = world.snapshot.now;
+        world.pods()[2].deleted = Some(now);
+        let report = world.silent(2).decide().report;
+        let finding = report
+            .findings
+            .into_iter()
+            .find(|finding| finding.reason == Reason::PodTerminating);
+        finding.unwrap().message
+    };
+    assert_eq!(
+        told(healthy(3)),
+        "shop-m2: its pod is being terminated; it is made again on its own disk."
+    );
+    assert_eq!(
+        told(healthy(3).on_empty_dir()),
+        "shop-m2: its pod is being terminated; its data goes with it, and a new member takes its place."
     );
 }
 
