@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 
+use crate::backups::{self, GetArgs, ListArgs, RestoreArgs, VerifyArgs};
 use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
@@ -59,6 +60,9 @@ enum Verb {
     /// Take recordings out of an operator, cut a file out of them, prove that no secret is in one
     #[command(subcommand)]
     Record(RecordVerb),
+    /// List, fetch, prove and restore the stored backups of an EtcdBackup
+    #[command(subcommand)]
+    Backup(BackupVerb),
     /// Look at and make reconciler modules
     #[command(subcommand)]
     Module(ModuleVerb),
@@ -83,6 +87,18 @@ enum RecordVerb {
     Cut(CutArgs),
     /// Prove that no Secret data is in recordings
     Check(CheckArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum BackupVerb {
+    /// List what is stored, the newest last
+    Ls(ListArgs),
+    /// Write a backup into a file, for etcd's own tools
+    Get(GetArgs),
+    /// Read a backup whole and say what etcd would find in it
+    Verify(VerifyArgs),
+    /// Let a cluster go on from a backup, and follow it
+    Restore(RestoreArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -156,6 +172,7 @@ impl Args {
             | Verb::Replay(_)
             | Verb::Explain(_)
             | Verb::Record(_)
+            | Verb::Backup(_)
             | Verb::Module(_)
             | Verb::Member(_) => REFUSED,
         };
@@ -176,6 +193,10 @@ impl Verb {
             Self::Record(RecordVerb::Pull(args)) => args.output,
             Self::Record(RecordVerb::Cut(args)) => args.output,
             Self::Record(RecordVerb::Check(args)) => args.output,
+            Self::Backup(BackupVerb::Ls(args)) => args.output,
+            Self::Backup(BackupVerb::Get(args)) => args.output,
+            Self::Backup(BackupVerb::Verify(args)) => args.output,
+            Self::Backup(BackupVerb::Restore(args)) => args.output,
             Self::Module(ModuleVerb::Inspect(args)) => args.output,
             Self::Module(ModuleVerb::Seal(args)) => args.output,
             Self::Module(ModuleVerb::Pack(args)) => args.output,
@@ -206,6 +227,10 @@ impl Verb {
             Self::Record(RecordVerb::Check(args)) => {
                 record::check(&args).map(|clean| if clean { AS_EXPECTED } else { DIFFERS })
             }
+            Self::Backup(BackupVerb::Ls(args)) => backups::list(args).map(|()| AS_EXPECTED),
+            Self::Backup(BackupVerb::Get(args)) => backups::get(args).map(|()| AS_EXPECTED),
+            Self::Backup(BackupVerb::Verify(args)) => backups::verify(args).map(|()| AS_EXPECTED),
+            Self::Backup(BackupVerb::Restore(args)) => backups::restore(args).map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Inspect(args)) => {
                 inspect(&args).map(|usable| if usable { AS_EXPECTED } else { REFUSED })
             }

@@ -2,6 +2,7 @@
 //!
 //! Decides nothing: which endpoint, which name and what is deleted come from the module. Credentials stay in here.
 
+mod archive;
 mod content;
 mod fetch;
 mod fingerprint;
@@ -14,6 +15,7 @@ mod store;
 mod transfer;
 mod transfers;
 
+pub(crate) use archive::{Archive, Entry};
 pub(crate) use fetch::fetch;
 pub(crate) use perform::{perform, prove};
 pub(crate) use restore::look as look_at_restore;

@@ -6,6 +6,7 @@ pub mod args;
 pub mod authority;
 pub mod backoff;
 pub mod backup;
+pub mod backups;
 pub mod certificate;
 pub mod difference;
 pub mod error;

@@ -197,8 +197,8 @@ async fn bind(scenario: &Scenario, role: &str) -> Result<()> {
     scenario.kubectl(&arguments).await.map(drop)
 }
 
-/// Runs `binnacle` as that person; answers what it printed on both outputs.
-async fn ask(
+/// Runs `binnacle` with the rights of `kubeconfig`; answers what it printed on both outputs.
+pub(crate) async fn ask(
     scenario: &Scenario,
     kubeconfig: &Path,
     arguments: &[&str],
@@ -224,6 +224,6 @@ async fn ask(
     })
 }
 
-fn text(path: &Path) -> Result<&str> {
+pub(crate) fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path of letters")
 }

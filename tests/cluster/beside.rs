@@ -111,6 +111,10 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             restore::born_from,
         ),
         scenarios.trial(
+            "restore::backups_are_listed_fetched_proven_and_restored_at_a_terminal",
+            restore::at_a_terminal,
+        ),
+        scenarios.trial(
             "drop_in::size_and_version_make_a_cluster_that_serves_as_the_walk_through_says",
             drop_in::size_and_version,
         ),

@@ -4,6 +4,7 @@
 mod bad;
 mod born;
 mod sealed;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::writer::Writer;
 pub(crate) use bad::bad_backups;
 pub(crate) use born::born_from;
 pub(crate) use sealed::with_tls;
+pub(crate) use terminal::at_a_terminal;
 
 const PATIENCE: Duration = Duration::from_secs(240);
 

@@ -43,7 +43,10 @@ pub(super) fn finish(
             );
             continue;
         }
-        let left = match (living.pods.contains_key(name), living.volumes.contains_key(name)) {
+        let left = match (
+            living.pods.contains_key(name),
+            living.volumes.contains_key(name),
+        ) {
             (_, false) => "its pod is",
             (false, true) => "its volume claim is",
             (true, true) => "its pod and its volume claim are",
