@@ -103,10 +103,12 @@ impl Ring {
             fs::remove_file(segment)?;
         }
         let Some(oldest) = oldest else { return Ok(()) };
-        for module in fs::read_dir(&modules)? {
-            let module = module?;
-            if module.metadata()?.modified()? < oldest {
-                fs::remove_file(module.path())?;
+        for file in fs::read_dir(&modules)? {
+            let path = file?.path();
+            // What stands beside a module is of use for as long as the module is, whose time is that of its last use.
+            let used = fs::metadata(path.with_extension("wasm")).or_else(|_| fs::metadata(&path));
+            if used?.modified()? < oldest {
+                fs::remove_file(path)?;
             }
         }
         Ok(())
