@@ -4,18 +4,19 @@
 //! hashed. Client libraries of today read manifests, tokens and errors whole, however long they are.
 
 mod artifact;
+mod authorization;
 mod challenge;
 mod failure;
 mod login;
 mod pull;
 mod push;
 mod reference;
+mod signatures;
 
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
-use serde::Deserialize;
 
 pub(crate) use artifact::module_layer;
 pub use failure::Error;
@@ -158,8 +159,10 @@ impl Repository {
 
     /// Asks, and asks again with what the registry wants to see first.
     async fn send(&mut self, mut request: Request, right: Right) -> Result<Response, Error> {
-        let again = request.try_clone();
-        if let Some(authorization) = &self.authorization {
+        // Where a registry sends an upload to may be somebody else, who has no business with the login.
+        let is_at_home = request.url().origin() == self.url("")?.origin();
+        let again = request.try_clone().filter(|_| is_at_home);
+        if let Some(authorization) = self.authorization.as_ref().filter(|_| is_at_home) {
             let authorization = authorization.clone();
             request.headers_mut().insert(AUTHORIZATION, authorization);
         }
@@ -186,60 +189,6 @@ impl Repository {
     async fn execute(&self, request: Request) -> Result<Response, Error> {
         let answer = self.http.execute(request).await;
         answer.map_err(|source| Error::of(&self.reference, SILENCE, source))
-    }
-
-    async fn authorize(&self, challenge: Challenge, right: Right) -> Result<HeaderValue, Error> {
-        #[derive(Deserialize)]
-        struct Token {
-            token: Option<String>,
-            access_token: Option<String>,
-        }
-        let denied = || self.denied(right);
-        let login = self.access.login.as_ref();
-        let (realm, service) = match challenge {
-            Challenge::Basic => return login.and_then(Login::basic).ok_or_else(denied),
-            Challenge::Bearer { realm, service } => (realm, service),
-        };
-        let actions = match right {
-            Right::Read => "pull",
-            Right::Write => "pull,push",
-        };
-        let scope = format!("repository:{}:{actions}", self.reference.repository());
-        let mut url = Url::parse(&realm).map_err(|_| denied())?;
-        url.query_pairs_mut()
-            .extend_pairs(service.iter().map(|service| ("service", service)))
-            .append_pair("scope", &scope);
-        let mut request = Request::new(Method::GET, url);
-        if let Some(basic) = login.and_then(Login::basic) {
-            request.headers_mut().insert(AUTHORIZATION, basic);
-        }
-        let response = self.execute(request).await?;
-        if is_denial(response.status()) {
-            return Err(denied());
-        }
-        let what = "a token".to_owned();
-        let response = self.judged(response, &what).await?;
-        let bytes = self.read(response, WORDS_LIMIT, &what).await?;
-        let token = serde_json::from_slice::<Token>(&bytes).ok();
-        let token = token.and_then(|found| found.token.or(found.access_token));
-        let bearer = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
-        let mut bearer = bearer.ok_or_else(denied)?;
-        bearer.set_sensitive(true);
-        Ok(bearer)
-    }
-
-    fn denied(&self, right: Right) -> Error {
-        Error::Denied {
-            repository: self.reference.name(),
-            verb: match right {
-                Right::Read => "read",
-                Right::Write => "written",
-            },
-            by: match &self.access.login {
-                Some(login) => format!("by {}", login.user()),
-                None => "without a login".to_owned(),
-            },
-        }
     }
 
     /// An answer of the 200s; any other in words.

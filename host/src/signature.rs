@@ -2,9 +2,13 @@
 //!
 //! Fetches nothing, and trusts nobody but the key: identities of Sigstore would need its services or a copy of their roots.
 
+mod payload;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+
+pub use payload::{Form, Signed};
 
 use crate::module::digest;
 use crate::registry::module_layer;
@@ -18,8 +22,6 @@ const P256: [u8; 26] = [
 const POINT: usize = 65;
 /// Label of the key in PEM.
 const LABEL: &str = "PUBLIC KEY";
-/// What cosign says that it signed.
-const KIND: &str = "cosign container image signature";
 
 /// The public half of the key that modules are signed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +36,12 @@ pub enum Proof {
     /// Over the module's bytes, in base64.
     Detached(String),
     /// Over payloads that name the manifest that names the module's bytes.
-    Cosign {
+    Artifact {
         /// The manifest.
         manifest: String,
         /// Each payload with its signature.
         signed: Vec<Signed>,
     },
-}
-
-/// A payload and its signature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signed {
-    /// JSON, byte by byte as it was signed.
-    pub payload: String,
-    /// In base64.
-    pub signature: String,
 }
 
 impl PublicKey {
@@ -95,54 +88,37 @@ impl PublicKey {
 }
 
 impl Proof {
+    /// What `cosign sign-blob` wrote: a signature, or the bundle that it is in.
+    #[must_use]
+    pub fn detached(text: &str) -> Self {
+        Self::Detached(payload::of_blob(text).unwrap_or_else(|| text.trim().to_owned()))
+    }
+
     /// Says why this does not prove that `key` signed the module, or `None` if it does.
     #[must_use]
     pub fn why_not_of(&self, key: &PublicKey, module: &[u8]) -> Option<&'static str> {
         match self {
             Self::Detached(signature) if key.has_signed(module, signature) => None,
             Self::Detached(_) => Some("its signature is not of this key over these bytes"),
-            Self::Cosign { manifest, signed } => {
+            Self::Artifact { manifest, signed } => {
                 if module_layer(manifest.as_bytes()) != Some(digest(module)) {
                     return Some("the signed manifest is that of other bytes");
                 }
                 let named = digest(manifest.as_bytes());
                 let mut of_key = signed
                     .iter()
-                    .filter(|one| key.has_signed(one.payload.as_bytes(), &one.signature))
+                    .filter(|one| key.has_signed(&one.message(), &one.signature))
                     .peekable();
                 if of_key.peek().is_none() {
                     return Some("no signature beside it is of this key");
                 }
-                if of_key.any(|one| is_about(&one.payload, &named)) {
+                if of_key.any(|one| one.is_about(&named)) {
                     return None;
                 }
                 Some("what this key signed is another artifact")
             }
         }
     }
-}
-
-/// Whether a payload says of this manifest that it is signed.
-fn is_about(payload: &str, manifest: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Payload {
-        critical: Critical,
-    }
-    #[derive(Deserialize)]
-    struct Critical {
-        image: Image,
-        #[serde(rename = "type")]
-        kind: String,
-    }
-    #[derive(Deserialize)]
-    struct Image {
-        #[serde(rename = "docker-manifest-digest")]
-        digest: String,
-    }
-    let payload: Option<Payload> = serde_json::from_str(payload).ok();
-    payload.is_some_and(|Payload { critical }| {
-        critical.kind == KIND && critical.image.digest == manifest
-    })
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ async fn a_registry_with_a_login_lets_in_who_has_it() -> Result<()> {
     Ok(())
 }
 
-/// As cosign puts it there: a manifest under a tag made of the digest, with the signature in an annotation.
+/// As cosign puts them there: under a tag made of the digest, and in a bundle that refers to it.
 #[tokio::test]
 async fn a_signature_beside_an_artifact_is_found_and_is_of_that_artifact() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -123,6 +123,16 @@ async fn a_signature_beside_an_artifact_is_found_and_is_of_that_artifact() -> Re
     ensure!(proof.why_not_of(&key(&ours)?, &bytes).is_none());
     ensure!(proof.why_not_of(&key(&theirs)?, &bytes).is_some());
     ensure!(proof.why_not_of(&key(&ours)?, &module("other")).is_some());
+    theirs
+        .sign_in_bundle(&registry, "team/module", &pushed.manifest)
+        .await?;
+    let pulled = pull(&tag, plain(), None, true).await?;
+    let proof = pulled.proof.context("no signature was found")?;
+    for signer in [&ours, &theirs] {
+        let why = proof.why_not_of(&key(signer)?, &bytes);
+        ensure!(why.is_none(), "{why:?}");
+    }
+    ensure!(proof.why_not_of(&key(&Signer::new()?)?, &bytes).is_some());
     let unasked = pull(&tag, plain(), None, false).await?;
     ensure!(unasked.proof.is_none(), "nobody asked for it");
     Ok(())

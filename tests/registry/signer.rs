@@ -1,4 +1,4 @@
-//! Signs artifacts in a registry as `cosign sign --key` does: a payload, a signature over it, a tag made of the digest.
+//! Signs artifacts in a registry as `cosign sign --key` does, in both of its forms.
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
@@ -10,6 +10,10 @@ use tests::registry::Registry;
 
 /// Media type of what is signed.
 const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+/// Media types of a manifest, of an index of them, and of a bundle.
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// Where the signature is.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
@@ -34,7 +38,45 @@ impl Signer {
         Ok(STANDARD.encode(self.key.sign(message)?))
     }
 
-    /// Puts a signature beside the artifact of this manifest.
+    /// As `cosign sign` does it today: a bundle that refers to the artifact, in a registry that does not know referrers.
+    pub(crate) async fn sign_in_bundle(
+        &self,
+        registry: &Registry,
+        repository: &str,
+        manifest: &str,
+    ) -> Result<()> {
+        let hex = manifest.strip_prefix("sha256:").context("a digest")?;
+        let statement = json!({
+            "_type": "https://in-toto.io/Statement/v1", "subject": [{"digest": {"sha256": hex}}],
+            "predicateType": "https://sigstore.dev/cosign/sign/v1", "predicate": {},
+        })
+        .to_string();
+        let kind = "application/vnd.in-toto+json";
+        let message = format!(
+            "DSSEv1 {} {kind} {} {statement}",
+            kind.len(),
+            statement.len()
+        );
+        let signature = self.signature(message.as_bytes())?;
+        let envelope = json!({"payload": STANDARD.encode(&statement), "payloadType": kind, "signatures": [{"sig": signature}]});
+        let bundle = serde_json::to_vec(&json!({"mediaType": BUNDLE, "dsseEnvelope": envelope}))?;
+        let config = b"{}".as_slice();
+        let (bundle_name, config_name) = (digest(&bundle), digest(config));
+        let referrer = serde_json::to_vec(&json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE,
+            "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": config_name, "size": config.len()},
+            "layers": [{"mediaType": BUNDLE, "digest": bundle_name, "size": bundle.len()}],
+        }))?;
+        let name = digest(&referrer);
+        let blobs = [(&*bundle_name, &bundle[..]), (&*config_name, config)];
+        registry.put(repository, &name, &blobs, &referrer).await?;
+        let listed = json!({"mediaType": MANIFEST, "digest": name, "size": referrer.len(), "artifactType": BUNDLE});
+        let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [listed]});
+        let (tag, index) = (format!("sha256-{hex}"), serde_json::to_vec(&index)?);
+        registry.put_index(repository, &tag, &index).await
+    }
+
+    /// Puts a signature beside the artifact of this manifest, as `cosign sign` did it before.
     pub(crate) async fn sign(
         &self,
         registry: &Registry,
@@ -54,7 +96,7 @@ impl Signer {
         let (payload_name, config_name) = (digest(&payload), digest(config));
         let signed = json!({
             "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "mediaType": MANIFEST,
             "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": config_name, "size": config.len()},
             "layers": [{
                 "mediaType": PAYLOAD, "digest": payload_name, "size": payload.len(),

@@ -139,4 +139,11 @@ impl Registry {
         let path = format!("{repository}/{tag}");
         registry::put(&address, self.login, &path, blobs, manifest).await
     }
+
+    /// The same for an index of manifests that are there.
+    pub async fn put_index(&self, repository: &str, tag: &str, index: &[u8]) -> Result<()> {
+        let address = self.address.to_string();
+        let path = format!("{repository}/{tag}");
+        registry::put_index(&address, self.login, &path, index).await
+    }
 }

@@ -23,7 +23,7 @@ const SIGNATURE_KEY: &str = "reconciler.wasm.sig";
 pub struct PackArgs {
     /// The module
     file: PathBuf,
-    /// A signature over the module, in base64, as `cosign sign-blob` writes it
+    /// What `cosign sign-blob` wrote of the module: a bundle, or a signature in base64
     #[arg(long, value_name = "FILE")]
     signature: Option<PathBuf>,
     #[command(flatten)]

@@ -17,7 +17,11 @@ pub(super) enum Challenge {
 impl Challenge {
     /// Reads one; none of another kind.
     pub(super) fn parse(header: &str) -> Option<Self> {
-        let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
+        let header = header.trim();
+        let (scheme, rest) = match header.split_once(' ') {
+            Some(parts) => parts,
+            None => (header, ""),
+        };
         if scheme.eq_ignore_ascii_case("basic") {
             return Some(Self::Basic);
         }

@@ -111,7 +111,7 @@ impl Error {
     /// What became of a connection.
     pub(super) fn of(reference: &Reference, within: Duration, source: reqwest::Error) -> Self {
         let registry = reference.registry().to_owned();
-        if source.is_timeout() {
+        if source.is_timeout() && !source.is_connect() {
             return Self::Slow { registry, within };
         }
         Self::Unreachable { registry, source }

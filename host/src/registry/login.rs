@@ -127,9 +127,10 @@ mod tests {
     use super::*;
 
     fn find(file: &serde_json::Value, reference: &str) -> Result<Option<String>, String> {
-        let reference = reference.parse().expect("a reference");
+        let words = |error: Error| error.to_string();
+        let reference = reference.parse().map_err(words)?;
         let found = Login::find(file.to_string().as_bytes(), &reference);
-        let found = found.map_err(|error| error.to_string())?;
+        let found = found.map_err(words)?;
         Ok(found.map(|login| format!("{}:{}", login.user, login.password)))
     }
 

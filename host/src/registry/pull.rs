@@ -8,18 +8,12 @@ use std::time::Duration;
 
 use super::artifact::Manifest;
 use super::{Access, Error, Reference, Repository};
-use crate::signature::{Proof, Signed};
+use crate::signature::Proof;
 
 /// How long all of a module may take.
 const WITHIN: Duration = Duration::from_secs(60);
 /// How long the question may take which manifest a tag leads to.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(15);
-/// Where cosign puts a signature.
-const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// As many signatures of one artifact are looked at.
-const SIGNATURES: usize = 16;
-/// What a signature is over: less than a kilobyte as cosign makes it.
-const PAYLOAD_LIMIT: u64 = 16 << 10;
 
 /// A module, and where it was.
 #[derive(Debug)]
@@ -57,7 +51,9 @@ pub async fn pull(
         }
         let bytes = repository.blob(&layer.digest, layer.size).await?;
         let proof = if signed {
-            repository.proof(&name, &text).await?
+            let signed = repository.signatures(&name).await?;
+            let manifest = String::from_utf8_lossy(&text).into_owned();
+            (!signed.is_empty()).then_some(Proof::Artifact { manifest, signed })
         } else {
             None
         };
@@ -94,32 +90,4 @@ pub(super) async fn within<T>(
             within,
         })
     })
-}
-
-impl Repository {
-    /// What cosign keeps under the tag `sha256-HEX.sig`.
-    async fn proof(&mut self, name: &str, manifest: &[u8]) -> Result<Option<Proof>, Error> {
-        let tag = format!("{}.sig", name.replace(':', "-"));
-        let found = match self.manifest(&tag).await {
-            Ok((_, found)) => Manifest::parse(&found, &tag)?,
-            Err(Error::Absent { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut signed = Vec::new();
-        for layer in found.layers.iter().take(SIGNATURES) {
-            let Some(signature) = layer.annotations.get(SIGNATURE) else {
-                continue;
-            };
-            if layer.size > PAYLOAD_LIMIT {
-                continue;
-            }
-            let payload = self.blob(&layer.digest, layer.size).await?;
-            signed.push(Signed {
-                payload: String::from_utf8_lossy(&payload).into_owned(),
-                signature: signature.clone(),
-            });
-        }
-        let manifest = String::from_utf8_lossy(manifest).into_owned();
-        Ok(Some(Proof::Cosign { manifest, signed }))
-    }
 }

@@ -265,7 +265,11 @@ async fn a_login_is_shown_to_a_registry_that_asks_for_one() {
             };
         }
         if told != "Bearer ticket" {
-            return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, realm.clone())]).into_response();
+            return (
+                StatusCode::UNAUTHORIZED,
+                [(WWW_AUTHENTICATE, realm.clone())],
+            )
+                .into_response();
         }
         if uri.path().contains("/manifests/") {
             return good().into_response();
@@ -294,4 +298,51 @@ async fn a_login_is_shown_to_a_registry_that_asks_for_one() {
             "{refused}"
         );
     }
+}
+
+/// Whoever takes uploads for a registry has no business with its logins.
+#[tokio::test]
+async fn an_upload_that_is_sent_elsewhere_goes_without_the_login() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let (uploads, logins) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
+    let shown = Arc::clone(&logins);
+    let elsewhere = serve(move |_, headers| {
+        uploads.fetch_add(1, Ordering::Relaxed);
+        shown.fetch_add(
+            usize::from(headers.contains_key(AUTHORIZATION)),
+            Ordering::Relaxed,
+        );
+        StatusCode::CREATED.into_response()
+    })
+    .await;
+    let place = format!("http://{elsewhere}/upload");
+    let address = serve(move |path, headers| {
+        if !headers.contains_key(AUTHORIZATION) {
+            let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"test\"")];
+            return (StatusCode::UNAUTHORIZED, challenge).into_response();
+        }
+        if path.contains("/uploads/") {
+            let location = [(reqwest::header::LOCATION, place.clone())];
+            return (StatusCode::ACCEPTED, location).into_response();
+        }
+        StatusCode::CREATED.into_response()
+    })
+    .await;
+    let reference = reference(&address, ":1");
+    let entry = json!({"username": "writer", "password": "hunter2"});
+    let file = json!({"auths": {address: entry}}).to_string();
+    let login = Login::find(file.as_bytes(), &reference).expect("a login");
+    push(&reference, plain(login), MODULE.to_vec())
+        .await
+        .expect("it is taken");
+    assert_eq!(
+        seen.load(Ordering::Relaxed),
+        2,
+        "the module and what is said of it"
+    );
+    assert_eq!(
+        logins.load(Ordering::Relaxed),
+        0,
+        "the login was shown elsewhere"
+    );
 }

@@ -79,7 +79,9 @@ impl Sources {
                 let what = format!("{key} of the ConfigMap {name}");
                 let map = stored::config_map(&self.client, &self.namespace, name).await?;
                 if is_signed {
-                    fetched.proof = map.text(&signature_key(key)).map(Proof::Detached);
+                    fetched.proof = map
+                        .text(&signature_key(key))
+                        .map(|text| Proof::detached(&text));
                 }
                 let unpacked = packed::unpacked(map.bytes(key)?);
                 fetched.bytes = unpacked.map_err(|source| Error::Packed {
@@ -91,10 +93,9 @@ impl Sources {
             Source::File(path) => {
                 fetched.bytes = read(path.clone()).await?;
                 if is_signed {
-                    fetched.proof = read(signature_file(path))
-                        .await
-                        .ok()
-                        .map(|found| Proof::Detached(String::from_utf8_lossy(&found).into_owned()));
+                    let found = read(signature_file(path)).await.ok();
+                    fetched.proof =
+                        found.map(|found| Proof::detached(&String::from_utf8_lossy(&found)));
                 }
                 format!("the file {}", path.display())
             }

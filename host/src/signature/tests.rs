@@ -3,7 +3,10 @@
 use rcgen::{KeyPair, SigningKey as _};
 use serde_json::json;
 
+use super::payload::Form;
 use super::*;
+
+const KIND: &str = "cosign container image signature";
 
 const MODULE: &[u8] = b"\0asm: a module";
 
@@ -34,10 +37,11 @@ fn payload(manifest: &str, kind: &str) -> String {
 
 fn cosign(key: &KeyPair, manifest: &str, payload: String) -> Proof {
     let signed = vec![Signed {
+        form: Form::Simple,
         signature: sign(key, payload.as_bytes()),
         payload,
     }];
-    Proof::Cosign {
+    Proof::Artifact {
         manifest: manifest.to_owned(),
         signed,
     }
@@ -59,13 +63,74 @@ fn a_detached_signature_is_of_one_key_over_one_module() {
     }
 }
 
-/// Made by `openssl dgst -sha256 -sign`, which is what `cosign sign-blob --key` writes.
+/// Fixtures of cosign 3.1.3, all of one key: `cosign sign-blob` and `cosign sign` in the older form and in the one of today.
 #[test]
-fn a_signature_that_another_program_made_is_taken() {
-    let key = PublicKey::parse(include_str!("fixture.pub")).expect("a public key");
-    let proof = Proof::Detached(include_str!("fixture.sig").to_owned());
-    assert_eq!(proof.why_not_of(&key, b"a module\n"), None);
-    assert!(proof.why_not_of(&key, b"a module").is_some());
+fn what_cosign_signed_is_taken_in_both_of_its_forms() {
+    let key = PublicKey::parse(include_str!("data/cosign.pub")).expect("a public key");
+    let module = b"a module\n";
+    let manifest = include_str!("data/manifest.json").to_owned();
+    let simple = Signed {
+        form: Form::Simple,
+        payload: include_str!("data/payload.json").to_owned(),
+        signature: include_str!("data/payload.sig").to_owned(),
+    };
+    let bundle = include_str!("data/artifact.bundle.json");
+    let statement = Signed::of_bundle(bundle.as_bytes()).expect("a bundle");
+    let mut proofs = vec![
+        Proof::detached(include_str!("data/blob.sig")),
+        Proof::detached(include_str!("data/blob.bundle.json")),
+    ];
+    proofs.extend([simple, statement].map(|signed| Proof::Artifact {
+        manifest: manifest.clone(),
+        signed: vec![signed],
+    }));
+    let other = public(&self::key());
+    for proof in proofs {
+        assert_eq!(proof.why_not_of(&key, module), None, "{proof:?}");
+        assert!(proof.why_not_of(&key, b"a module").is_some(), "{proof:?}");
+        assert!(proof.why_not_of(&other, module).is_some(), "{proof:?}");
+    }
+    // An artifact's bundle says nothing of a blob, and a blob's nothing of an artifact.
+    assert!(Proof::detached(bundle).why_not_of(&key, module).is_some());
+    assert_eq!(
+        Signed::of_bundle(include_bytes!("data/blob.bundle.json")),
+        None
+    );
+}
+
+/// A statement may be about many things, and say other things than that they are signed.
+#[test]
+fn a_statement_counts_where_it_says_of_this_one_artifact_that_it_is_signed() {
+    let ours = key();
+    let manifest = manifest(MODULE);
+    let hex = digest(manifest.as_bytes());
+    let hex = hex.trim_start_matches("sha256:");
+    let subject = json!({"digest": {"sha256": hex}});
+    let sign = "https://sigstore.dev/cosign/sign/v1";
+    for (subjects, predicate, counts) in [
+        (json!([subject]), sign, true),
+        (json!([subject, subject]), sign, false),
+        (json!([]), sign, false),
+        (json!([{"digest": {"sha256": "00"}}]), sign, false),
+        (json!([subject]), "https://slsa.dev/provenance/v1", false),
+    ] {
+        let statement = json!({"subject": subjects, "predicateType": predicate}).to_string();
+        let mut signed = Signed {
+            form: Form::Statement,
+            payload: statement,
+            signature: String::new(),
+        };
+        signed.signature = self::sign(&ours, &signed.message());
+        let proof = |signed: &Signed| Proof::Artifact {
+            manifest: manifest.clone(),
+            signed: vec![signed.clone()],
+        };
+        let why = proof(&signed).why_not_of(&public(&ours), MODULE);
+        assert_eq!(why.is_none(), counts, "{subjects} {predicate}: {why:?}");
+        // The envelope is part of what is signed.
+        signed.form = Form::Simple;
+        assert!(proof(&signed).why_not_of(&public(&ours), MODULE).is_some());
+    }
 }
 
 /// Each link is needed: key to payload, payload to manifest, manifest to bytes.
@@ -94,7 +159,7 @@ fn a_signature_over_an_artifact_counts_for_that_artifact_alone() {
     assert!(why(&of_kind, &ours, MODULE).contains("another artifact"));
     let of_nothing = cosign(&ours, &manifest, "[]".to_owned());
     assert!(why(&of_nothing, &ours, MODULE).contains("another artifact"));
-    let unsigned = Proof::Cosign {
+    let unsigned = Proof::Artifact {
         manifest,
         signed: Vec::new(),
     };

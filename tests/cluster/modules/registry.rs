@@ -21,7 +21,7 @@ pub(crate) async fn from_registry(scenario: &mut Scenario) -> Result<()> {
     let stock = stock(scenario)?;
     let [first, second] = [marked(&stock, "first")?, marked(&stock, "second")?];
     let mut registry = Registry::start(&scenario.folder().join("registry"), true).await?;
-    let cluster = scenario.create_healthy("kept", spec::in_pods(1)).await?;
+    let cluster = scenario.create_healthy("kept", spec::on_volumes(1)).await?;
     let tag = registry.repository("team/module:1");
     let pushed = push(scenario, &registry, "first.wasm", &first, &tag).await?;
 
@@ -130,7 +130,17 @@ async fn signed(scenario: &Scenario, registry: &Registry, module: &[u8]) -> Resu
         .await?;
     eprintln!("{}", status.conditions[0].message);
     let manifest = pushed["manifest"].as_str().context("a digest")?;
-    signer.sign(registry, "team/module", manifest).await?;
+    Signer::new()?
+        .sign(registry, "team/module", manifest)
+        .await?;
+    next.becomes(
+        ModulePhase::Refused,
+        &["no signature beside it is of this key"],
+    )
+    .await?;
+    signer
+        .sign_in_bundle(registry, "team/module", manifest)
+        .await?;
     let status = next.becomes(ModulePhase::InRole, &["decides."]).await?;
     ensure!(status.signed_by == [fingerprint], "{status:?}");
     operator.stop().await

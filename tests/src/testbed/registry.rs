@@ -152,6 +152,21 @@ pub(crate) async fn put(
     ask(address, "PUT", &path, &kind, manifest).await.map(drop)
 }
 
+/// Puts an index of manifests under a tag, as [`put`] does a manifest.
+pub(crate) async fn put_index(
+    address: &str,
+    login: Option<&str>,
+    path: &str,
+    index: &[u8],
+) -> Result<()> {
+    let (repository, version) = path.rsplit_once('/').context("REPOSITORY/VERSION")?;
+    let kind = ("Content-Type", "application/vnd.oci.image.index.v1+json");
+    let login = login.map(|login| ("Authorization", login));
+    let headers: Vec<_> = login.into_iter().chain([kind]).collect();
+    let path = format!("/v2/{repository}/manifests/{version}");
+    ask(address, "PUT", &path, &headers, index).await.map(drop)
+}
+
 /// One request; the answer's head. An answer that is not of the 200s is an error.
 async fn ask(
     address: &str,
