@@ -218,3 +218,34 @@ pub(super) fn last_seq(lines: &[u8]) -> Option<u64> {
         .ok()
         .map(|record| record.seq)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A module without the signatures it came with could not be used where those are asked for.
+    #[test]
+    fn what_stands_beside_a_module_is_kept_and_forgotten_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ring = Ring::open(folder.path(), 1 << 20).expect("a ring");
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        let files = |name: &str| {
+            let module = module_file(folder.path(), name);
+            [module.clone(), module.with_extension("proof")]
+        };
+        for path in [files("used"), files("unused")].concat() {
+            fs::write(&path, b"bytes").expect("a file");
+            let file = File::options().write(true).open(path).expect("a file");
+            file.set_modified(long_ago).expect("a time");
+        }
+        let segment = ring.begin(1).expect("a segment");
+        let since = SystemTime::now() - Duration::from_secs(60);
+        segment.set_modified(since).expect("a time");
+        ring.touch("used").expect("it is kept");
+        ring.prune().expect("it is within its bound");
+        assert!(files("used").iter().all(|file| file.exists()));
+        assert!(files("unused").iter().all(|file| !file.exists()));
+    }
+}
