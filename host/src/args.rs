@@ -13,7 +13,7 @@ use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
 use crate::member::{self, FetchArgs, PlaceArgs};
 use crate::module::{self, digest};
-use crate::modules::{self, DiffArgs, PackArgs};
+use crate::modules::{self, DiffArgs, PackArgs, PushArgs};
 use crate::output::{self, Format};
 use crate::plan::{self, PlanArgs};
 use crate::record::{self, CheckArgs, CutArgs, PullArgs};
@@ -109,6 +109,8 @@ enum ModuleVerb {
     Seal(SealArgs),
     /// Print a module as a ConfigMap and a ReconcilerModule
     Pack(PackArgs),
+    /// Push a module to an OCI registry and print the ReconcilerModule that names it there
+    Push(PushArgs),
     /// Tell in which ways a Shadow differs from the module that decides
     Diff(DiffArgs),
     /// Compile a module from standard input into the cache
@@ -200,6 +202,7 @@ impl Verb {
             Self::Module(ModuleVerb::Inspect(args)) => args.output,
             Self::Module(ModuleVerb::Seal(args)) => args.output,
             Self::Module(ModuleVerb::Pack(args)) => args.output,
+            Self::Module(ModuleVerb::Push(args)) => args.output,
             Self::Module(ModuleVerb::Diff(args)) => args.output,
             Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) | Self::Member(_) => Format::Text,
         }
@@ -236,6 +239,7 @@ impl Verb {
             }
             Self::Module(ModuleVerb::Seal(args)) => seal(&args).map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Pack(args)) => modules::pack(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Push(args)) => modules::push(args).map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Diff(args)) => {
                 modules::diff(args).map(|equal| if equal { AS_EXPECTED } else { DIFFERS })
             }

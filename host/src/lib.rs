@@ -31,10 +31,12 @@ pub mod queue;
 pub mod record;
 pub mod recorder;
 pub mod refused;
+pub mod registry;
 pub mod replay;
 pub mod rollout;
 pub mod roster;
 pub mod run;
+pub mod signature;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;

@@ -15,6 +15,7 @@
 mod assign;
 mod entry;
 mod fetch;
+mod kept;
 mod load;
 mod objects;
 mod recheck;
@@ -28,11 +29,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contract::{Millis, ModuleRole, Resource};
-use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, info, info_span, warn};
 
+pub use fetch::{Error, Fetched, Sources};
 pub(crate) use objects::{modules, projected};
 
 use crate::lease::Leadership;
@@ -53,10 +54,8 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// What the rollout is made of.
 pub struct Parts {
-    /// Reads and writes the objects.
-    pub client: Client,
-    /// The operator's own namespace.
-    pub namespace: String,
+    /// Where modules come from; its client reads and writes the objects.
+    pub sources: Sources,
     /// This instance's name, for events.
     pub instance: String,
     /// Whether this instance writes.
@@ -67,8 +66,6 @@ pub struct Parts {
     pub cache: Option<PathBuf>,
     /// The module that the operator was started with.
     pub built_in: Arc<Seat>,
-    /// Its bytes.
-    pub built_in_bytes: Arc<Vec<u8>>,
     /// Where recordings are.
     pub recordings: PathBuf,
     /// Keeps modules beside the recordings.
@@ -100,14 +97,12 @@ struct Rollout {
 /// Follows the objects until `stop`.
 pub async fn follow(parts: Parts, stop: CancellationToken) {
     let Parts {
-        client,
-        namespace,
+        sources,
         instance,
         leadership,
         engine,
         cache,
         built_in,
-        built_in_bytes,
         recordings,
         recorder,
         roster,
@@ -115,20 +110,21 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         world,
         queue,
     } = parts;
+    let Sources {
+        client, namespace, ..
+    } = sources.clone();
     let known = tokio::sync::watch::Sender::new(None);
     let mut seen = known.subscribe();
     let watching = tokio::spawn(
-        objects::keep(client.clone(), namespace.clone(), known)
+        objects::keep(client.clone(), namespace, known)
             .instrument(info_span!("watch", kind = contract::MODULE_KIND)),
     );
     let mut leads = leadership.subscribe();
     let mut rollout = Rollout {
         loader: Loader {
-            client: client.clone(),
-            namespace,
+            sources,
             engine,
             cache,
-            built_in: built_in_bytes,
             recordings,
             recorder,
         },

@@ -38,13 +38,13 @@ use crate::observe::shelf::Scope;
 use crate::pass::{Memories, Passes};
 use crate::queue::Queue;
 use crate::recorder::{Header, Limits, Recorder};
-use crate::rollout::{self, Parts};
+use crate::rollout::{self, Parts, Sources};
 use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
 use crate::upgradeable;
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
-use settings::{in_words, random_identity, recordings_directory, scopes, selection};
+use settings::{in_words, random_identity, recordings_directory, scopes, selection, signature_key};
 use watches::start_watches;
 
 /// Threads that wait for answers.
@@ -78,6 +78,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
         kubeconfig,
         module,
+        module_signature_key,
         operator_image,
         watch_namespace,
         namespace,
@@ -94,6 +95,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         old,
     } = args;
     let cluster_wide = old.is_cluster_wide();
+    let key = module_signature_key.map(signature_key).transpose()?;
     let idle_flags = old.judge()?;
     telemetry::start(log_format, &log).context("--log cannot be read")?;
     for said in idle_flags {
@@ -187,14 +189,17 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     });
 
     let parts = Parts {
-        client: client.clone(),
-        namespace: namespace.clone(),
+        sources: Sources {
+            client: client.clone(),
+            namespace: namespace.clone(),
+            built_in: Arc::new(source.bytes),
+            key,
+        },
         instance: identity.clone(),
         leadership: leadership.clone(),
         engine: engine.clone(),
         cache,
         built_in,
-        built_in_bytes: Arc::new(source.bytes),
         recordings: recordings.clone(),
         recorder: Arc::clone(&recorder),
         roster: Arc::clone(&roster),

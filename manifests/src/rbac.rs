@@ -1,6 +1,6 @@
 //! The operator's rights: in the namespaces that it serves, and no more than its effects need.
 //!
-//! It reads a Secret only by its name, because a cluster names it, and writes those with certificates that it makes. In its
+//! It reads a Secret only by its name, because a cluster or a ReconcilerModule names it, and writes those with certificates that it makes. In its
 //! default form it reads nothing of the whole cluster.
 
 use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL, ResourceKind};

@@ -32,6 +32,10 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             modules::restarted,
         ),
         scenarios.trial(
+            "modules::one_from_a_registry_stays_when_its_tag_is_moved_and_the_registry_is_away",
+            modules::from_registry,
+        ),
+        scenarios.trial(
             "modules::what_cannot_be_loaded_changes_nothing_and_says_why",
             modules::refused,
         ),

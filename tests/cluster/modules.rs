@@ -1,7 +1,10 @@
 //! Reconciler modules that are swapped while clusters live: good ones, bad ones, and the way from one to the other.
 
 mod refused;
+mod registry;
 mod rollout;
+#[path = "../registry/signer.rs"]
+mod signer;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -20,6 +23,7 @@ use tests::sealed::marked;
 use tests::testbed::wait;
 
 pub(crate) use refused::refused;
+pub(crate) use registry::from_registry;
 pub(crate) use rollout::rolled_out;
 
 use crate::writer::Writer;

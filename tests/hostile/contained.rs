@@ -31,7 +31,7 @@ const PASSES: usize = 3;
 
 /// Who stopped it, and where.
 #[derive(Debug, PartialEq, Eq)]
-enum Stopped {
+pub(crate) enum Stopped {
     /// It gave no decision.
     Failed(&'static str),
     /// The decision was refused as a whole.
@@ -43,7 +43,7 @@ enum Stopped {
 
 impl Stopped {
     /// Whether it was that rule, and no other than those named besides.
-    fn by(&self, rule: &str, also: &[String]) -> bool {
+    pub(crate) fn by(&self, rule: &str, also: &[String]) -> bool {
         match self {
             Self::Failed(name) | Self::Action(name) => *name == rule,
             Self::Whole(names) => {
@@ -56,7 +56,7 @@ impl Stopped {
 }
 
 /// Asks the module, and what it says the envelope, as the host does.
-fn stopped(module: &Module, attempt: &Attempt) -> (Stopped, Option<Decision>) {
+pub(crate) fn stopped(module: &Module, attempt: &Attempt) -> (Stopped, Option<Decision>) {
     let snapshot = serde_json::to_vec(&attempt.snapshot).expect("a snapshot is JSON");
     let answer = match module.decide(&snapshot) {
         Ok(answer) => answer,

@@ -6,4 +6,5 @@ mod calls;
 mod contained;
 mod load;
 mod sealing;
+mod sources;
 mod world;

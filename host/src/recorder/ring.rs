@@ -103,10 +103,12 @@ impl Ring {
             fs::remove_file(segment)?;
         }
         let Some(oldest) = oldest else { return Ok(()) };
-        for module in fs::read_dir(&modules)? {
-            let module = module?;
-            if module.metadata()?.modified()? < oldest {
-                fs::remove_file(module.path())?;
+        for file in fs::read_dir(&modules)? {
+            let path = file?.path();
+            // What stands beside a module is of use for as long as the module is, whose time is that of its last use.
+            let used = fs::metadata(path.with_extension("wasm")).or_else(|_| fs::metadata(&path));
+            if used?.modified()? < oldest {
+                fs::remove_file(path)?;
             }
         }
         Ok(())
@@ -215,4 +217,35 @@ pub(super) fn last_seq(lines: &[u8]) -> Option<u64> {
     serde_json::from_slice::<Numbered>(last)
         .ok()
         .map(|record| record.seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A module without the signatures it came with could not be used where those are asked for.
+    #[test]
+    fn what_stands_beside_a_module_is_kept_and_forgotten_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ring = Ring::open(folder.path(), 1 << 20).expect("a ring");
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        let files = |name: &str| {
+            let module = module_file(folder.path(), name);
+            [module.clone(), module.with_extension("proof")]
+        };
+        for path in [files("used"), files("unused")].concat() {
+            fs::write(&path, b"bytes").expect("a file");
+            let file = File::options().write(true).open(path).expect("a file");
+            file.set_modified(long_ago).expect("a time");
+        }
+        let segment = ring.begin(1).expect("a segment");
+        let since = SystemTime::now() - Duration::from_secs(60);
+        segment.set_modified(since).expect("a time");
+        ring.touch("used").expect("it is kept");
+        ring.prune().expect("it is within its bound");
+        assert!(files("used").iter().all(|file| file.exists()));
+        assert!(files("unused").iter().all(|file| !file.exists()));
+    }
 }

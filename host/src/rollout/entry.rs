@@ -9,7 +9,7 @@ use contract::{Millis, ModuleRole, ReconcilerModuleStatus, Resource, SelfTest};
 use kube::core::Selector;
 use serde::Deserialize;
 
-use super::load::{Error, Loaded, Outcome};
+use super::load::{Error, Loaded, Origin, Outcome};
 use super::recheck::{Look, Looked, Sighting};
 use super::wanted::{Role, Wanted, wanted};
 use crate::backoff::Backoff;
@@ -65,7 +65,7 @@ pub(super) struct FellBack {
 pub(super) struct Standing {
     pub(super) place: Place,
     pub(super) self_test: SelfTest,
-    pub(super) kept: Option<String>,
+    pub(super) origin: Origin,
 }
 
 /// The role.
@@ -254,7 +254,7 @@ impl Entry {
         let Loaded {
             module,
             self_test,
-            kept,
+            origin,
         } = loaded;
         let name = self.resource.name.clone();
         let seat = |module| {
@@ -273,7 +273,7 @@ impl Entry {
         Standing {
             place,
             self_test,
-            kept,
+            origin,
         }
     }
 

@@ -1,214 +1,267 @@
-//! Gets a module's bytes from where a ReconcilerModule says they are.
+//! Gets a module's bytes from where a ReconcilerModule says they are, with the signatures that are asked for.
 //!
-//! Bounded in size, whatever lies there. Judges the bytes by their digest alone.
+//! Bounded in size and time, whatever lies there. Judges the bytes by digest and signature alone.
 
-use std::io::{self, Read as _};
-use std::path::Path;
-use std::time::Duration;
+mod failure;
+mod packed;
+mod stored;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::wanted::{Source, Wanted};
+use kube::Client;
+use serde_json::Value;
+
+pub use failure::Error;
+
+use super::wanted::{Signatory, Source, Wanted, wanted};
 use crate::module::{MODULE_LIMIT, digest};
+use crate::registry::{Access, Login, Pulled, pull, resolve};
+use crate::signature::{Proof, PublicKey};
 
-/// How long reading a ConfigMap may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// The first bytes of a zstd frame.
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-
-/// Why the bytes cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
-    #[error("there is no ConfigMap {name} in the namespace {namespace}")]
-    NoConfigMap { name: String, namespace: String },
-    #[error("the ConfigMap {name} cannot be read")]
-    ConfigMap {
-        name: String,
-        source: Box<kube::Error>,
-    },
-    #[error("the ConfigMap {name} cannot be read: no answer within {TIMEOUT:?}")]
-    Silent { name: String },
-    #[error("the ConfigMap {name} has no key {key} in binaryData; it has {found}")]
-    NoKey {
-        name: String,
-        key: String,
-        found: String,
-    },
-    #[error("{what} cannot be unpacked")]
-    Packed { what: String, source: io::Error },
-    #[error("the file {path} cannot be read")]
-    File { path: String, source: io::Error },
-    #[error("{what} has more than the {MODULE_LIMIT} bytes that a module may have")]
-    TooLarge { what: String },
-    #[error("{what} is {found}, and the spec asks for {wanted}")]
-    Digest {
-        what: String,
-        found: String,
-        wanted: String,
-    },
+/// Where modules come from, and whose signature all of them need.
+#[derive(Clone)]
+pub struct Sources {
+    /// Reads ConfigMaps and Secrets.
+    pub client: Client,
+    /// The operator's own namespace, where they are.
+    pub namespace: String,
+    /// The bytes of the module that the operator was started with.
+    pub built_in: Arc<Vec<u8>>,
+    /// The key that every other module must be signed with, if there is one.
+    pub key: Option<PublicKey>,
 }
 
-/// The bytes, as the spec asks for them. `built_in` are those of the module that the operator was started with.
-pub(super) async fn bytes(
-    client: &Client,
-    namespace: &str,
-    built_in: &[u8],
-    wanted: &Wanted,
-) -> Result<Vec<u8>, Error> {
-    let (what, bytes) = match &wanted.source {
-        Source::BuiltIn => ("the built-in module".to_owned(), built_in.to_vec()),
-        Source::ConfigMap { name, key } => {
-            let what = format!("{key} of the ConfigMap {name}");
-            let stored = config_map(client, namespace, name, key).await?;
-            let unpacked = unpacked(stored).map_err(|source| Error::Packed {
-                what: what.clone(),
-                source,
-            })?;
-            (what, unpacked)
+/// A module's bytes.
+#[derive(Debug)]
+pub struct Fetched {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The artifact in a registry that they are from.
+    pub artifact: Option<String>,
+    /// Signatures, where they were asked for.
+    pub proof: Option<Proof>,
+    /// The keys whose signature was found, by their fingerprints.
+    pub signed_by: Vec<String>,
+}
+
+/// A key that must have signed, and who says so.
+struct Demand {
+    key: PublicKey,
+    by: &'static str,
+}
+
+impl Sources {
+    /// What the spec of a ReconcilerModule asks for.
+    ///
+    /// # Errors
+    /// It cannot be had, or is not what is asked for.
+    pub async fn of_spec(&self, spec: &Value) -> Result<Fetched, Error> {
+        self.fetch(&wanted(spec).map_err(Error::Spec)?).await
+    }
+
+    pub(super) async fn fetch(&self, wanted: &Wanted) -> Result<Fetched, Error> {
+        let demands = self.demands(wanted).await?;
+        let is_signed = !demands.is_empty();
+        let mut fetched = Fetched {
+            bytes: Vec::new(),
+            artifact: None,
+            proof: None,
+            signed_by: Vec::new(),
+        };
+        let what = match &wanted.source {
+            Source::BuiltIn => {
+                fetched.bytes = self.built_in.to_vec();
+                "the built-in module".to_owned()
+            }
+            Source::ConfigMap { name, key } => {
+                let what = format!("{key} of the ConfigMap {name}");
+                let map = stored::config_map(&self.client, &self.namespace, name).await?;
+                if is_signed {
+                    fetched.proof = map
+                        .text(&signature_key(key))
+                        .map(|text| Proof::detached(&text));
+                }
+                let unpacked = packed::unpacked(map.bytes(key)?);
+                fetched.bytes = unpacked.map_err(|source| Error::Packed {
+                    what: what.clone(),
+                    source,
+                })?;
+                what
+            }
+            Source::File(path) => {
+                fetched.bytes = read(path.clone()).await?;
+                if is_signed {
+                    let found = read(signature_file(path)).await.ok();
+                    fetched.proof =
+                        found.map(|found| Proof::detached(&String::from_utf8_lossy(&found)));
+                }
+                format!("the file {}", path.display())
+            }
+            Source::Oci { reference, .. } => {
+                let access = self.access(&wanted.source).await?;
+                let digest = wanted.digest.as_deref();
+                let Pulled {
+                    artifact,
+                    bytes,
+                    proof,
+                } = pull(reference, access, digest, is_signed).await?;
+                (fetched.bytes, fetched.proof) = (bytes, proof);
+                fetched.artifact = Some(artifact);
+                reference.to_string()
+            }
+        };
+        if fetched.bytes.len() > MODULE_LIMIT {
+            return Err(Error::TooLarge { what });
         }
-        Source::File(path) => {
-            let owned = path.clone();
-            let read = tokio::task::spawn_blocking(move || bounded(&owned)).await;
-            let read = read.unwrap_or_else(|panic| Err(io::Error::other(panic)));
-            let bytes = read.map_err(|source| Error::File {
-                path: path.display().to_string(),
-                source,
-            })?;
-            (format!("the file {}", path.display()), bytes)
+        let found = digest(&fetched.bytes);
+        if let Some(wanted) = wanted.digest.as_ref().filter(|wanted| **wanted != found) {
+            return Err(Error::Digest {
+                what,
+                found,
+                wanted: wanted.clone(),
+            });
         }
-    };
-    if bytes.len() > MODULE_LIMIT {
-        return Err(Error::TooLarge { what });
+        judge(&mut fetched, &demands, what)?;
+        Ok(fetched)
     }
-    let found = digest(&bytes);
-    match &wanted.digest {
-        Some(wanted) if *wanted != found => Err(Error::Digest {
-            what,
-            found,
-            wanted: wanted.clone(),
-        }),
-        Some(_) | None => Ok(bytes),
-    }
-}
 
-/// A mark of what the source holds: as long as it is the same, so are the bytes.
-pub(super) async fn version(
-    client: &Client,
-    namespace: &str,
-    source: &Source,
-) -> Result<String, Error> {
-    match source {
-        Source::BuiltIn => Ok(String::new()),
-        Source::ConfigMap { name, .. } => {
-            let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-            let found = in_time(name, api.get_metadata_opt(name)).await?;
-            let found = found.ok_or_else(|| Error::NoConfigMap {
-                name: name.clone(),
-                namespace: namespace.to_owned(),
-            })?;
-            Ok(found.metadata.resource_version.unwrap_or_default())
-        }
-        Source::File(path) => {
-            let found = tokio::fs::metadata(path).await;
-            let found = found.map_err(|source| Error::File {
-                path: path.display().to_string(),
-                source,
-            })?;
-            Ok(format!("{:?} {}", found.modified().ok(), found.len()))
+    /// A module that was kept when it was fetched before, if it is signed as it must be today.
+    pub(super) async fn kept(
+        &self,
+        wanted: &Wanted,
+        bytes: Vec<u8>,
+        proof: Option<Proof>,
+    ) -> Result<Fetched, Error> {
+        let demands = self.demands(wanted).await?;
+        let mut fetched = Fetched {
+            bytes,
+            artifact: None,
+            proof,
+            signed_by: Vec::new(),
+        };
+        judge(&mut fetched, &demands, "the kept copy".to_owned())?;
+        Ok(fetched)
+    }
+
+    /// A mark of what the source holds: as long as it is the same, so are the bytes.
+    pub(super) async fn version(&self, source: &Source) -> Result<String, Error> {
+        match source {
+            Source::BuiltIn => Ok(String::new()),
+            Source::ConfigMap { name, .. } => {
+                stored::version(&self.client, &self.namespace, name).await
+            }
+            Source::File(path) => {
+                let found = tokio::fs::metadata(path).await;
+                let found = found.map_err(|source| unreadable(path, source))?;
+                Ok(format!("{:?} {}", found.modified().ok(), found.len()))
+            }
+            Source::Oci { reference, .. } => {
+                let access = self.access(source).await?;
+                Ok(resolve(reference, access).await?)
+            }
         }
     }
-}
 
-/// The answer to a question about the ConfigMap `name`.
-async fn in_time<T>(name: &str, asking: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
-    let named = || name.to_owned();
-    match tokio::time::timeout(TIMEOUT, asking).await {
-        Ok(Ok(found)) => Ok(found),
-        Ok(Err(error)) => Err(Error::ConfigMap {
-            name: named(),
-            source: Box::new(error),
-        }),
-        Err(_elapsed) => Err(Error::Silent { name: named() }),
+    async fn access(&self, source: &Source) -> Result<Access, Error> {
+        let Source::Oci {
+            reference,
+            pull_secret,
+            plain_http,
+        } = source
+        else {
+            return Ok(Access::default());
+        };
+        let login = match pull_secret {
+            Some(name) => {
+                let secret = stored::secret(&self.client, &self.namespace, name).await?;
+                let file = secret.bytes(stored::DOCKER_CONFIG)?;
+                Login::find(&file, reference)?
+            }
+            None => None,
+        };
+        Ok(Access {
+            plain_http: *plain_http,
+            login,
+        })
+    }
+
+    /// The keys that must have signed; none for what is part of the operator.
+    async fn demands(&self, wanted: &Wanted) -> Result<Vec<Demand>, Error> {
+        if wanted.source == Source::BuiltIn {
+            return Ok(Vec::new());
+        }
+        let by = "the operator's --module-signature-key";
+        let of_all = self.key.clone().map(|key| Demand { key, by });
+        let Some(signatory) = &wanted.signature else {
+            return Ok(of_all.into_iter().collect());
+        };
+        let (client, namespace) = (&self.client, &self.namespace);
+        let (what, data, key) = match signatory {
+            Signatory::Key(key) => return Ok(demanded(of_all, key.clone())),
+            Signatory::ConfigMap { name, key } => {
+                let map = stored::config_map(client, namespace, name).await?;
+                (format!("{key} of the ConfigMap {name}"), map, key)
+            }
+            Signatory::Secret { name, key } => {
+                let secret = stored::secret(client, namespace, name).await?;
+                (format!("{key} of the Secret {name}"), secret, key)
+            }
+        };
+        let text = data.bytes(key)?;
+        let key = PublicKey::parse(&String::from_utf8_lossy(&text));
+        let key = key.map_err(|why| Error::Key { what, why })?;
+        Ok(demanded(of_all, key))
     }
 }
 
-async fn config_map(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-    key: &str,
-) -> Result<Vec<u8>, Error> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let named = || name.to_owned();
-    let found = in_time(name, api.get_opt(name)).await?;
-    let found = found.ok_or_else(|| Error::NoConfigMap {
-        name: named(),
-        namespace: namespace.to_owned(),
-    })?;
-    let mut data = found.binary_data.unwrap_or_default();
-    let Some(bytes) = data.remove(key) else {
-        let keys: Vec<String> = data.into_keys().collect();
-        return Err(Error::NoKey {
-            name: named(),
-            key: key.to_owned(),
-            found: if keys.is_empty() {
-                "none".to_owned()
-            } else {
-                keys.join(", ")
-            },
-        });
-    };
-    Ok(bytes.0)
+fn demanded(of_all: Option<Demand>, key: PublicKey) -> Vec<Demand> {
+    let by = "spec.signature";
+    of_all.into_iter().chain([Demand { key, by }]).collect()
 }
 
-/// One byte more than a module may have is enough to refuse it.
-fn limited(input: impl io::Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input
-        .take(MODULE_LIMIT as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn bounded(path: &Path) -> io::Result<Vec<u8>> {
-    limited(std::fs::File::open(path)?)
-}
-
-fn unpacked(stored: Vec<u8>) -> io::Result<Vec<u8>> {
-    if stored.starts_with(&ZSTD) {
-        limited(zstd::Decoder::new(&stored[..])?)
-    } else {
-        Ok(stored)
+/// Refuses what lacks a signature, and notes whose it has.
+fn judge(fetched: &mut Fetched, demands: &[Demand], what: String) -> Result<(), Error> {
+    for Demand { key, by } in demands {
+        let why = match &fetched.proof {
+            None => Some("there is no signature beside it"),
+            Some(proof) => proof.why_not_of(key, &fetched.bytes),
+        };
+        if let Some(why) = why {
+            let why = format!("{why} ({})", key.fingerprint());
+            return Err(Error::Unsigned { what, by, why });
+        }
+        fetched.signed_by.push(key.fingerprint().to_owned());
     }
+    fetched.signed_by.dedup();
+    Ok(())
+}
+
+async fn read(path: PathBuf) -> Result<Vec<u8>, Error> {
+    let owned = path.clone();
+    let read = tokio::task::spawn_blocking(move || packed::bounded(&owned)).await;
+    let read = read.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+    read.map_err(|source| unreadable(&path, source))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    Error::File {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+/// Where the signature of what lies under `key` is: it is over the bytes as they are unpacked.
+fn signature_key(key: &str) -> String {
+    format!("{}.sig", key.strip_suffix(".zst").unwrap_or(key))
+}
+
+fn signature_file(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".sig");
+    PathBuf::from(name)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A few hundred bytes that unpack to gigabytes must not be unpacked.
-    #[test]
-    fn a_packed_bomb_is_unpacked_to_the_limit_and_no_further() {
-        let bomb = zstd::encode_all(io::repeat(0).take(1 << 30), 1).expect("it packs");
-        assert!(bomb.len() < MODULE_LIMIT);
-        let unpacked = unpacked(bomb).expect("it is zstd");
-        assert_eq!(unpacked.len(), MODULE_LIMIT + 1);
-    }
-
-    /// Whoever puts one there must not fill the operator's memory with it.
-    #[test]
-    fn a_file_of_ten_gigabytes_is_read_to_the_limit_and_no_further() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        file.as_file()
-            .set_len(10 << 30)
-            .expect("a hole takes no disk");
-        let read = bounded(file.path()).expect("it can be read");
-        assert_eq!(read.len(), MODULE_LIMIT + 1);
-    }
-
-    #[test]
-    fn what_is_not_packed_is_taken_as_it_is() {
-        assert_eq!(unpacked(b"\0asm".to_vec()).expect("bytes"), b"\0asm");
-    }
-}
+mod tests;

@@ -5,19 +5,23 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use contract::{SelfTest, Snapshot};
-use kube::Client;
 use tracing::warn;
 
-use super::fetch;
+use super::fetch::{self, Fetched, Sources};
+use super::kept::{keep_proof, kept};
 use super::wanted::{Role, Wanted};
 use crate::error::Chain;
 use crate::module::{self, Engine, Module, compile_ahead};
-use crate::recorder::{Record, Recorder, kept_module, last_records};
+use crate::recorder::{Record, Recorder, last_records, module_file};
 
 /// Recorded snapshots that a module is tried on.
 const TRIED_ON: usize = 64;
+
+/// How long a source may take where a copy of what is asked for is kept.
+const WITH_COPY: Duration = Duration::from_secs(10);
 
 /// Why a module is not used.
 #[derive(Debug, thiserror::Error)]
@@ -53,12 +57,10 @@ impl Error {
 /// What loading needs.
 #[derive(Clone)]
 pub(super) struct Loader {
-    pub(super) client: Client,
-    pub(super) namespace: String,
+    pub(super) sources: Sources,
     pub(super) engine: Engine,
     /// Where compiled modules are kept.
     pub(super) cache: Option<PathBuf>,
-    pub(super) built_in: Arc<Vec<u8>>,
     /// Where recordings are, and with them the modules that made them.
     pub(super) recordings: PathBuf,
     pub(super) recorder: Arc<Recorder>,
@@ -69,8 +71,18 @@ pub(super) struct Loader {
 pub(super) struct Loaded {
     pub(super) module: Module,
     pub(super) self_test: SelfTest,
+    pub(super) origin: Origin,
+}
+
+/// Where a module's bytes are from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origin {
     /// It is the copy that was kept; the words say why its source was of no use.
     pub(super) kept: Option<String>,
+    /// The artifact in a registry.
+    pub(super) artifact: Option<String>,
+    /// The keys whose signature was asked for and found, by their fingerprints.
+    pub(super) signed_by: Vec<String>,
 }
 
 /// The answer to an order.
@@ -103,21 +115,34 @@ impl Loader {
     }
 
     async fn asked(&self, wanted: &Wanted) -> Result<Loaded, Error> {
-        let fetched = fetch::bytes(&self.client, &self.namespace, &self.built_in, wanted).await;
-        let (bytes, kept) = match (fetched, &wanted.digest) {
-            (Ok(bytes), _) => (bytes, None),
-            (Err(error), Some(name)) => match kept_module(&self.recordings, name) {
-                Some(bytes) => (bytes, Some(Chain(&error).to_string())),
-                None => return Err(error.into()),
-            },
+        let fetched = self.fetched(wanted).await;
+        let (fetched, why_kept) = match (fetched, &wanted.digest) {
+            (Ok(fetched), _) => (fetched, None),
+            (Err(error), Some(name)) => {
+                match kept(&self.sources, &self.recordings, wanted, name).await {
+                    Some(fetched) => (fetched, Some(Chain(&error).to_string())),
+                    None => return Err(error.into()),
+                }
+            }
             (Err(error), None) => return Err(error.into()),
         };
-        self.ready(bytes, kept, wanted.role.clone()).await
+        self.ready(fetched, why_kept, wanted.role.clone()).await
+    }
+
+    /// At a start all clusters wait for this, so a source that hesitates is not waited for where a copy would do.
+    async fn fetched(&self, wanted: &Wanted) -> Result<Fetched, fetch::Error> {
+        let fetching = self.sources.fetch(wanted);
+        let digest = wanted.digest.as_deref();
+        if !digest.is_some_and(|name| module_file(&self.recordings, name).exists()) {
+            return fetching.await;
+        }
+        let fetched = tokio::time::timeout(WITH_COPY, fetching).await;
+        fetched.unwrap_or_else(|_elapsed| Err(fetch::Error::Late { within: WITH_COPY }))
     }
 
     async fn resumed(&self, wanted: &Wanted, name: &str) -> Option<Loaded> {
-        let bytes = kept_module(&self.recordings, name)?;
-        match self.ready(bytes, None, wanted.role.clone()).await {
+        let fetched = kept(&self.sources, &self.recordings, wanted, name).await?;
+        match self.ready(fetched, None, wanted.role.clone()).await {
             Ok(loaded) => Some(loaded),
             Err(error) => {
                 warn!(module = name, error = %Chain(&error), "The last good module is not used");
@@ -129,11 +154,22 @@ impl Loader {
     /// All that computes or blocks, where that harms nobody.
     async fn ready(
         &self,
-        bytes: Vec<u8>,
+        fetched: Fetched,
         kept: Option<String>,
         role: Role,
     ) -> Result<Loaded, Error> {
         let this = self.clone();
+        let Fetched {
+            bytes,
+            artifact,
+            proof,
+            signed_by,
+        } = fetched;
+        let origin = Origin {
+            kept,
+            artifact,
+            signed_by,
+        };
         let working = tokio::task::spawn_blocking(move || {
             if let Some(cache) = &this.cache
                 && let Err(error) = compile_ahead(cache, &bytes)
@@ -151,13 +187,18 @@ impl Loader {
                     first,
                 }),
                 Some(_) | None => {
+                    if let Some(proof) = &proof
+                        && let Err(error) = keep_proof(&this.recordings, module.digest(), proof)
+                    {
+                        warn!(error = %error, "Signatures of a module not kept");
+                    }
                     // Before it decides: a restart after its first decision must find it.
                     this.recorder.keep_module(module.digest(), bytes);
                     this.recorder.flush();
                     Ok(Loaded {
                         module,
                         self_test,
-                        kept,
+                        origin,
                     })
                 }
             }

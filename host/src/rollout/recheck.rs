@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::fetch::{self, Error};
 use super::load::Loader;
 use super::wanted::{Source, Wanted};
 use crate::error::Chain;
@@ -13,6 +12,8 @@ use crate::module::digest;
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(15);
+/// Between two looks at what belongs to others: registries count questions.
+const REMOTE_PERIOD: Duration = Duration::from_secs(60);
 
 /// What is known of a source.
 #[derive(Debug, Default)]
@@ -49,11 +50,16 @@ pub(super) enum Looked {
 impl Sighting {
     /// A look at the source, when the time for it has come.
     pub(super) fn look(&mut self, wanted: &Wanted, standing: &str, now: Instant) -> Option<Look> {
-        let due = *self.due.get_or_insert(now + PERIOD);
-        if wanted.source == Source::BuiltIn || now < due {
+        let period = match &wanted.source {
+            Source::BuiltIn => return None,
+            Source::ConfigMap { .. } | Source::File(_) => PERIOD,
+            Source::Oci { .. } => REMOTE_PERIOD,
+        };
+        let due = *self.due.get_or_insert(now + period);
+        if now < due {
             return None;
         }
-        self.due = Some(now + PERIOD);
+        self.due = Some(now + period);
         Some(Look {
             wanted: wanted.clone(),
             standing: standing.to_owned(),
@@ -97,22 +103,19 @@ impl Loader {
             standing,
             version,
         } = look;
-        let found = fetch::version(&self.client, &self.namespace, &wanted.source).await;
+        let found = self.sources.version(&wanted.source).await;
         let found = match found {
             Ok(found) if version.as_ref() == Some(&found) => return Looked::Unchanged,
             Ok(found) => found,
             Err(error) => return Looked::Other(None, Chain(&error).to_string()),
         };
-        match fetch::bytes(&self.client, &self.namespace, &self.built_in, &wanted).await {
-            Ok(bytes) if digest(&bytes) == standing => Looked::Same(found),
+        match self.sources.fetch(&wanted).await {
+            Ok(fetched) if digest(&fetched.bytes) == standing => Looked::Same(found),
             Ok(_) => Looked::New(found),
             // It will be no more readable before it is another version.
-            Err(
-                error @ (Error::Digest { .. }
-                | Error::NoKey { .. }
-                | Error::Packed { .. }
-                | Error::TooLarge { .. }),
-            ) => Looked::Other(Some(found), Chain(&error).to_string()),
+            Err(error) if error.is_of_content() => {
+                Looked::Other(Some(found), Chain(&error).to_string())
+            }
             Err(error) => Looked::Other(None, Chain(&error).to_string()),
         }
     }

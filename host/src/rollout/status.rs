@@ -122,10 +122,10 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
     let is_kept = entry
         .standing
         .as_ref()
-        .is_some_and(|standing| standing.kept.is_some());
+        .is_some_and(|standing| standing.origin.kept.is_some());
     if let Some(why) = entry.sighting.other().filter(|_| !is_kept) {
         message.push_str(&format!(
-            " Its source does not hold it any more, which changes nothing: {why}."
+            " Its source does not give it any more, which changes nothing: {why}."
         ));
     }
     if assigned.holder.as_ref() == Some(name) && !assigned.waiting.is_empty() {
@@ -148,7 +148,7 @@ fn in_role(standing: &Standing) -> String {
             format!("Module {digest} is asked beside the one that decides, and not followed.")
         }
     };
-    if let Some(why) = &standing.kept {
+    if let Some(why) = &standing.origin.kept {
         message.push_str(&format!(
             " It is the copy that was kept, because its source is of no use: {why}."
         ));
@@ -182,6 +182,8 @@ fn describe(standing: &Standing, status: &mut ReconcilerModuleStatus) {
     let (oldest, newest) = (description.oldest_schema, description.newest_schema);
     status.role = Some(standing.place.role());
     status.digest = Some(standing.place.digest().to_owned());
+    status.artifact.clone_from(&standing.origin.artifact);
+    status.signed_by.clone_from(&standing.origin.signed_by);
     status.module = Some(format!("{} {}", description.name, description.version));
     status.size = i64::try_from(size).ok();
     status.abi = Some(ABI.to_owned());

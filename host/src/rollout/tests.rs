@@ -4,7 +4,7 @@ use contract::{ModulePhase, ReconcilerModuleStatus, SelfTest};
 use serde_json::{Value, json};
 
 use super::entry::Attempt;
-use super::load::{Error, Loaded};
+use super::load::{Error, Loaded, Origin};
 use super::status::status;
 use super::*;
 use crate::module::Module;
@@ -142,7 +142,7 @@ fn ready(module: Module) -> Loaded {
     Loaded {
         module,
         self_test: SelfTest::default(),
-        kept: None,
+        origin: Origin::default(),
     }
 }
 
@@ -336,7 +336,8 @@ fn only_what_was_in_the_same_role_is_resumed_after_a_restart() {
 fn a_source_that_may_come_is_tried_again_and_a_bad_module_is_not() {
     let mut fleet = Fleet::new();
     fleet.create("next", 0, spec("Active"));
-    let missing = fetch::Error::NoConfigMap {
+    let missing = fetch::Error::NoObject {
+        kind: "ConfigMap",
         name: "m".to_owned(),
         namespace: "infra".to_owned(),
     };
@@ -383,11 +384,11 @@ fn a_source_that_changes_under_way_is_told_and_changes_nothing() {
     fleet.says(
         "a",
         ModulePhase::InRole,
-        &["decides", "not hold it any more", "sha256:1"],
+        &["decides", "not give it any more", "sha256:1"],
     );
     assert_eq!(fleet.deciding(), [digest.clone(), digest.clone()]);
     assert!(fleet.entry("a").looked(1, Looked::Unchanged).is_none());
-    fleet.says("a", ModulePhase::InRole, &["not hold it any more"]);
+    fleet.says("a", ModulePhase::InRole, &["not give it any more"]);
     assert!(
         fleet
             .entry("a")

@@ -4,10 +4,16 @@
 
 use std::path::PathBuf;
 
-use contract::{ConfigMapSource, FileSource, MODULE_KEY, ModuleRole, ReconcilerModuleSpec};
+use contract::{
+    ConfigMapSource, FileSource, MODULE_KEY, ModuleRole, ModuleSignature, ModuleSource, OciSource,
+    PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
+};
 use kube::core::Selector;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::registry::Reference;
+use crate::signature::PublicKey;
 
 /// Failures within the window that are borne unless the spec says another number.
 const FAILURE_LIMIT: usize = 3;
@@ -18,6 +24,8 @@ pub(super) struct Wanted {
     pub(super) source: Source,
     /// `sha256:` and hex; none only where nothing acts, or where the source is the built-in module.
     pub(super) digest: Option<String>,
+    /// Whose signature it must have.
+    pub(super) signature: Option<Signatory>,
     pub(super) role: Role,
     pub(super) failure_limit: usize,
 }
@@ -26,8 +34,24 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     BuiltIn,
-    ConfigMap { name: String, key: String },
+    ConfigMap {
+        name: String,
+        key: String,
+    },
     File(PathBuf),
+    Oci {
+        reference: Reference,
+        pull_secret: Option<String>,
+        plain_http: bool,
+    },
+}
+
+/// Whose signature a module must have, and where that key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Signatory {
+    Key(PublicKey),
+    ConfigMap { name: String, key: String },
+    Secret { name: String, key: String },
 }
 
 /// What is decided on.
@@ -53,20 +77,17 @@ pub(super) fn wanted(spec: &Value) -> Result<Wanted, String> {
     let ReconcilerModuleSpec {
         source,
         sha256,
+        signature,
         role,
         clusters,
         failure_limit,
     } = ReconcilerModuleSpec::deserialize(spec)
         .map_err(|error| format!("the spec cannot be read: {error}"))?;
-    let source = match (source.built_in, source.config_map, source.file) {
-        (Some(_), None, None) => Source::BuiltIn,
-        (None, Some(ConfigMapSource { name, key }), None) => Source::ConfigMap {
-            name,
-            key: key.unwrap_or_else(|| MODULE_KEY.to_owned()),
-        },
-        (None, None, Some(FileSource { path })) => Source::File(PathBuf::from(path)),
-        _ => return Err("source must name exactly one of builtIn, configMap and file".to_owned()),
-    };
+    let source = read_source(source)?;
+    let signature = signature.map(signatory).transpose()?;
+    if signature.is_some() && source == Source::BuiltIn {
+        return Err("signature is for modules from elsewhere, and not for builtIn".to_owned());
+    }
     let role = match (role, clusters) {
         (ModuleRole::Active, None) => Role::Active,
         (ModuleRole::Shadow, None) => Role::Shadow,
@@ -92,11 +113,63 @@ pub(super) fn wanted(spec: &Value) -> Result<Wanted, String> {
     Ok(Wanted {
         source,
         digest,
+        signature,
         role,
         failure_limit: failure_limit
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(FAILURE_LIMIT),
     })
+}
+
+fn read_source(source: ModuleSource) -> Result<Source, String> {
+    let ModuleSource {
+        built_in,
+        config_map,
+        file,
+        oci,
+    } = source;
+    match (built_in, config_map, file, oci) {
+        (Some(_), None, None, None) => Ok(Source::BuiltIn),
+        (None, Some(ConfigMapSource { name, key }), None, None) => Ok(Source::ConfigMap {
+            name,
+            key: key.unwrap_or_else(|| MODULE_KEY.to_owned()),
+        }),
+        (None, None, Some(FileSource { path }), None) => Ok(Source::File(PathBuf::from(path))),
+        (None, None, None, Some(oci)) => {
+            let OciSource {
+                reference,
+                pull_secret,
+                plain_http,
+            } = oci;
+            let reference = reference.parse::<Reference>();
+            Ok(Source::Oci {
+                reference: reference.map_err(|error| error.to_string())?,
+                pull_secret,
+                plain_http: plain_http.unwrap_or_default(),
+            })
+        }
+        _ => Err("source must name exactly one of builtIn, configMap, file and oci".to_owned()),
+    }
+}
+
+fn signatory(signature: ModuleSignature) -> Result<Signatory, String> {
+    let ModuleSignature {
+        public_key,
+        config_map,
+        secret,
+    } = signature;
+    let place = |PublicKeySource { name, key }| {
+        let key = key.unwrap_or_else(|| PUBLIC_KEY_KEY.to_owned());
+        (name, key)
+    };
+    match (public_key, config_map.map(place), secret.map(place)) {
+        (Some(text), None, None) => PublicKey::parse(&text)
+            .map(Signatory::Key)
+            .map_err(|why| format!("signature.publicKey cannot be used: {why}")),
+        (None, Some((name, key)), None) => Ok(Signatory::ConfigMap { name, key }),
+        (None, None, Some((name, key))) => Ok(Signatory::Secret { name, key }),
+        _ => Err("signature must name exactly one of publicKey, configMap and secret".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +222,22 @@ mod tests {
             (
                 json!({"source": file, "role": "Shadow", "clusters": all}),
                 "for the role Canary alone",
+            ),
+            (
+                json!({"source": {"oci": {"reference": "team/module"}}, "role": "Shadow"}),
+                "is no reference",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "signature": {"publicKey": null}}),
+                "exactly one of publicKey",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "signature": {"publicKey": "mine"}}),
+                "no key in PEM",
+            ),
+            (
+                json!({"source": {"builtIn": {}}, "role": "Shadow", "signature": {"secret": {"name": "s"}}}),
+                "not for builtIn",
             ),
             (json!({"role": "King"}), "cannot be read"),
         ] {

@@ -19,6 +19,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE")]
     pub module: Option<PathBuf>,
 
+    /// Public key in PEM, such as cosign.pub: every module that a ReconcilerModule names must be signed with it, or is
+    /// refused. Without it: only where the ReconcilerModule itself asks for a signature.
+    #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE_SIGNATURE_KEY")]
+    pub module_signature_key: Option<PathBuf>,
+
     /// The image that this operator runs in: members that are restored fetch their backup in it. Without it nothing is restored.
     #[arg(long, value_name = "IMAGE", env = "BINNACLE_OPERATOR_IMAGE")]
     pub operator_image: Option<String>,

@@ -11,6 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::observe::selection::Selection;
 use crate::observe::shelf::Scope;
+use crate::signature::PublicKey;
 
 /// How long connecting to the API server may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -75,6 +76,13 @@ pub(super) const fn selection(scopes: &[Scope], cluster_wide: bool) -> Selection
 pub(super) fn in_words(scopes: &[Scope]) -> String {
     let words: Vec<String> = scopes.iter().map(ToString::to_string).collect();
     words.join(", ")
+}
+
+/// The key that every module must be signed with. A rule that cannot be read must not be taken for none.
+pub(super) fn signature_key(path: PathBuf) -> anyhow::Result<PublicKey> {
+    let what = format!("the --module-signature-key {}", path.display());
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{what} cannot be read"))?;
+    PublicKey::parse(&text).map_err(|why| anyhow::anyhow!("{what} cannot be used: {why}"))
 }
 
 /// Where recordings are kept unless told otherwise.

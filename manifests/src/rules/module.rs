@@ -10,6 +10,10 @@ use super::{at, rule};
 const LONGEST_DIGEST: i64 = 71;
 /// As the file system has it.
 const LONGEST_PATH: i64 = 4096;
+/// Registry, repository, tag and digest.
+const LONGEST_REFERENCE: i64 = 512;
+/// A key of the curve P-256 has a third of it.
+const LONGEST_KEY: i64 = 1024;
 
 /// Puts every rule in its place.
 pub(crate) fn add(schema: &mut JSONSchemaProps) {
@@ -18,6 +22,13 @@ pub(crate) fn add(schema: &mut JSONSchemaProps) {
         ("spec.source", None, source()),
         ("spec.sha256", Some(LONGEST_DIGEST), sha256()),
         ("spec.source.file.path", Some(LONGEST_PATH), path()),
+        (
+            "spec.source.oci.reference",
+            Some(LONGEST_REFERENCE),
+            reference(),
+        ),
+        ("spec.signature", None, signature()),
+        ("spec.signature.publicKey", Some(LONGEST_KEY), public_key()),
         ("spec.failureLimit", None, failure_limit()),
     ] {
         if let Some(found) = at(schema, path) {
@@ -40,13 +51,39 @@ fn spec() -> Vec<ValidationRule> {
             "clusters says by labels on which EtcdClusters a Canary decides: a Canary needs it, with matchLabels or \
              matchExpressions, and no other role has it",
         ),
+        rule(
+            "!has(self.signature) || !has(self.source.builtIn)",
+            "signature is for modules from elsewhere: the built-in module is part of the operator",
+        ),
     ]
 }
 
 fn source() -> Vec<ValidationRule> {
     vec![rule(
-        "[has(self.builtIn), has(self.configMap), has(self.file)].filter(given, given).size() == 1",
-        "source names exactly one of builtIn, configMap and file",
+        "[has(self.builtIn), has(self.configMap), has(self.file), has(self.oci)].filter(given, given).size() == 1",
+        "source names exactly one of builtIn, configMap, file and oci",
+    )]
+}
+
+fn reference() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.matches('^[A-Za-z0-9.-]+(:[0-9]+)?/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$') \
+         && (self.contains('@sha256:') || self.substring(self.lastIndexOf('/')).contains(':'))",
+        "reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@sha256:HEX; nothing is guessed of it",
+    )]
+}
+
+fn signature() -> Vec<ValidationRule> {
+    vec![rule(
+        "[has(self.publicKey), has(self.configMap), has(self.secret)].filter(given, given).size() == 1",
+        "signature names exactly one of publicKey, configMap and secret",
+    )]
+}
+
+fn public_key() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.startsWith('-----BEGIN PUBLIC KEY-----')",
+        "publicKey is a public key in PEM, as cosign.pub has it, beginning with -----BEGIN PUBLIC KEY-----",
     )]
 }
 
@@ -80,7 +117,18 @@ mod tests {
     #[test]
     fn every_rule_has_found_its_place() {
         let crd = serde_json::to_string(&crd::reconciler_module().expect("a CRD")).expect("JSON");
-        for rule in [spec(), source(), sha256(), path(), failure_limit()].concat() {
+        for rule in [
+            spec(),
+            source(),
+            sha256(),
+            path(),
+            reference(),
+            signature(),
+            public_key(),
+            failure_limit(),
+        ]
+        .concat()
+        {
             let text = serde_json::to_string(&rule.rule).expect("JSON");
             assert!(crd.contains(&text), "{text} is nowhere");
         }

@@ -17,6 +17,8 @@ pub const MODULE_KIND: &str = "ReconcilerModule";
 pub const MODULE_PLURAL: &str = "reconcilermodules";
 /// The key of a ConfigMap that a module is looked for under, unless the source names another.
 pub const MODULE_KEY: &str = "reconciler.wasm.zst";
+/// The key of a ConfigMap or Secret that a public key is looked for under, unless the signature names another.
+pub const PUBLIC_KEY_KEY: &str = "cosign.pub";
 
 /// A reconciler module that shall decide, or shall be compared with the one that does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,9 @@ pub struct ReconcilerModuleSpec {
     /// sha-256 of the module in hex, with or without `sha256:` before it. Required for what acts; other bytes are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Whose signature it must have, besides the one that the operator may want of every module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<ModuleSignature>,
     /// What it decides on.
     pub role: ModuleRole,
     /// Which EtcdClusters a Canary decides on, by their labels.
@@ -53,6 +58,9 @@ pub struct ModuleSource {
     /// A file in the operator's pod, for example on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileSource>,
+    /// An artifact in an OCI registry, as `binnacle module push` puts it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci: Option<OciSource>,
 }
 
 /// The module that the operator was started with. It has nothing to set.
@@ -79,6 +87,49 @@ pub struct ConfigMapSource {
 pub struct FileSource {
     /// Its absolute path; it ends in `.wasm`.
     pub path: String,
+}
+
+/// A module in an OCI registry: an artifact of one layer, `application/wasm`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OciSource {
+    /// Registry, repository, and a tag or a digest: `ghcr.io/team/module:1.2` or `ghcr.io/team/module@sha256:...`.
+    pub reference: String,
+    /// A Secret of the operator's namespace, of the type kubernetes.io/dockerconfigjson, with a login for the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_secret: Option<String>,
+    /// Whether the registry is asked without TLS. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_http: Option<bool>,
+}
+
+/// The key that must have signed a module, as `cosign generate-key-pair` makes it: exactly one of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleSignature {
+    /// The public key in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+    /// A ConfigMap of the operator's namespace that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map: Option<PublicKeySource>,
+    /// A Secret of the operator's namespace that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<PublicKeySource>,
+}
+
+/// Where a public key is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PublicKeySource {
+    /// The object's name.
+    pub name: String,
+    /// The key of its data. Default: cosign.pub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// What a module decides on.
@@ -126,6 +177,12 @@ pub struct ReconcilerModuleStatus {
     /// spec asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Of an OCI source: the artifact that it was fetched from, by the digest that its tag led to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    /// The public keys whose signature was asked for and found, by their sha-256.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signed_by: Vec<String>,
     /// The module that failed beyond its limit. It is not tried again before the spec changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fell_back_from: Option<String>,

@@ -93,7 +93,7 @@ async fn changed_under_way(
     let status = module
         .becomes(
             ModulePhase::InRole,
-            &["does not hold it any more", &digest(&theirs)],
+            &["does not give it any more", &digest(&theirs)],
         )
         .await?;
     ensure!(status.digest == Some(digest(&ours)), "{status:?}");
@@ -118,11 +118,11 @@ async fn refused_by_the_api_server(scenario: &Scenario) -> Result<()> {
         ),
         (
             json!({"role": "Shadow", "source": both}),
-            "exactly one of builtIn, configMap and file",
+            "exactly one of builtIn, configMap, file and oci",
         ),
         (
             json!({"role": "Shadow", "source": {}}),
-            "exactly one of builtIn, configMap and file",
+            "exactly one of builtIn, configMap, file and oci",
         ),
         (
             json!({"role": "Canary", "source": file, "sha256": zeros}),
@@ -143,6 +143,26 @@ async fn refused_by_the_api_server(scenario: &Scenario) -> Result<()> {
         (
             json!({"role": "Shadow", "source": {"file": {"path": "m.wasm"}}}),
             "path is absolute",
+        ),
+        (
+            json!({"role": "Shadow", "source": {"oci": {"reference": "team/module"}}}),
+            "reference is REGISTRY/REPOSITORY:TAG",
+        ),
+        (
+            json!({"role": "Shadow", "source": {"oci": {"reference": "https://ghcr.io/m:1"}}}),
+            "reference is REGISTRY/REPOSITORY:TAG",
+        ),
+        (
+            json!({"role": "Shadow", "source": file, "signature": {}}),
+            "signature names exactly one",
+        ),
+        (
+            json!({"role": "Shadow", "source": file, "signature": {"publicKey": "mine"}}),
+            "publicKey is a public key in PEM",
+        ),
+        (
+            json!({"role": "Shadow", "source": {"builtIn": {}}, "signature": {"secret": {"name": "s"}}}),
+            "signature is for modules from elsewhere",
         ),
         (json!({"role": "King", "source": file}), "role"),
     ] {

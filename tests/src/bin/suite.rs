@@ -117,7 +117,7 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
         Arguments::Check => {}
         Arguments::Test => steps.extend(live_suites(&metadata).iter().map(|suite| {
             cargo(
-                &format!("suite `{suite}` on a real Kubernetes"),
+                &format!("suite `{suite}` on real servers"),
                 Counts::ItsTests,
                 &format!("test --no-fail-fast --package tests --test {suite}"),
             )

@@ -67,7 +67,9 @@ pub(super) async fn start(
         Duration::from_secs(20),
         async || {
             ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
-            registry.ask("GET", "/v2/", &[], b"").await.map(drop)
+            ask(&registry.address, "GET", "/v2/", &[], b"")
+                .await
+                .map(drop)
         },
     )
     .await?;
@@ -107,55 +109,90 @@ impl Registry {
 
     /// Pushes an image into a repository, byte by byte as it is, and answers how nodes name it, by digest.
     pub async fn push(&self, image: &Image, repository: &str) -> Result<String> {
-        for (digest, bytes) in &image.blobs {
-            let path = format!("/v2/{repository}/blobs/uploads/");
-            let begun = self.ask("POST", &path, &[], b"").await?;
-            let place = begun
-                .lines()
-                .find_map(|line| line.strip_prefix("Location: "))
-                .context("the registry named no place for a blob")?
-                .trim();
-            let place = place.split_once("/v2/").map_or(place, |(_, rest)| rest);
-            let mark = if place.contains('?') { '&' } else { '?' };
-            let path = format!("/v2/{place}{mark}digest={digest}");
-            let kind = [("Content-Type", "application/octet-stream")];
-            self.ask("PUT", &path, &kind, bytes).await?;
-        }
         let digest = image.digest();
-        let kind = [("Content-Type", Image::MEDIA_TYPE)];
-        let path = format!("/v2/{repository}/manifests/{digest}");
-        self.ask("PUT", &path, &kind, &image.manifest).await?;
+        let blobs: Vec<_> = image
+            .blobs
+            .iter()
+            .map(|(digest, bytes)| (digest.as_str(), &bytes[..]))
+            .collect();
+        let path = format!("{repository}/{digest}");
+        put(&self.address, None, &path, &blobs, &image.manifest).await?;
         Ok(format!("{HOST}/{repository}@{digest}"))
     }
+}
 
-    /// One request; the answer's head. An answer that is not of the 200s is an error.
-    async fn ask(
-        &self,
-        verb: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<String> {
-        let mut stream = TcpStream::connect(&self.address).await?;
-        let headers: String = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"))
-            .collect();
-        let head = format!(
-            "{verb} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
-            self.address,
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).await?;
-        stream.write_all(body).await?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let status = answer.lines().next().unwrap_or_default();
-        ensure!(
-            status.contains(" 20"),
-            "{verb} {path} was answered {status}: {answer}"
-        );
-        Ok(answer)
+/// Puts blobs, each with its digest, and a manifest into a repository, byte by byte as they are. `path` is that of the
+/// repository, and the tag or digest behind it.
+pub(crate) async fn put(
+    address: &str,
+    login: Option<&str>,
+    path: &str,
+    blobs: &[(&str, &[u8])],
+    manifest: &[u8],
+) -> Result<()> {
+    let (repository, version) = path.rsplit_once('/').context("REPOSITORY/VERSION")?;
+    let login = login.map(|login| ("Authorization", login));
+    let with = |kind| -> Vec<_> { login.into_iter().chain([("Content-Type", kind)]).collect() };
+    for (digest, bytes) in blobs {
+        let kind = with("application/octet-stream");
+        let path = format!("/v2/{repository}/blobs/uploads/");
+        let begun = ask(address, "POST", &path, &kind, b"").await?;
+        let place = begun
+            .lines()
+            .find_map(|line| line.strip_prefix("Location: "))
+            .context("the registry named no place for a blob")?
+            .trim();
+        let place = place.split_once("/v2/").map_or(place, |(_, rest)| rest);
+        let mark = if place.contains('?') { '&' } else { '?' };
+        let path = format!("/v2/{place}{mark}digest={digest}");
+        ask(address, "PUT", &path, &kind, bytes).await?;
     }
+    let path = format!("/v2/{repository}/manifests/{version}");
+    let kind = with(Image::MEDIA_TYPE);
+    ask(address, "PUT", &path, &kind, manifest).await.map(drop)
+}
+
+/// Puts an index of manifests under a tag, as [`put`] does a manifest.
+pub(crate) async fn put_index(
+    address: &str,
+    login: Option<&str>,
+    path: &str,
+    index: &[u8],
+) -> Result<()> {
+    let (repository, version) = path.rsplit_once('/').context("REPOSITORY/VERSION")?;
+    let kind = ("Content-Type", "application/vnd.oci.image.index.v1+json");
+    let login = login.map(|login| ("Authorization", login));
+    let headers: Vec<_> = login.into_iter().chain([kind]).collect();
+    let path = format!("/v2/{repository}/manifests/{version}");
+    ask(address, "PUT", &path, &headers, index).await.map(drop)
+}
+
+/// One request; the answer's head. An answer that is not of the 200s is an error.
+async fn ask(
+    address: &str,
+    verb: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let headers: String = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    let head = format!(
+        "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.lines().next().unwrap_or_default();
+    ensure!(
+        status.contains(" 20"),
+        "{verb} {path} was answered {status}: {answer}"
+    );
+    Ok(answer)
 }
