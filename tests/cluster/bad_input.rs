@@ -132,7 +132,15 @@ pub(crate) async fn repositories_and_labels(scenario: &mut Scenario) -> Result<(
         image.as_deref() == Some("localhost:5000/etcd:v3.6.16"),
         "the image is {image:?}"
     );
-    Ok(())
+    // What only the API server knows not to be valid.
+    let odd = json!({"size": 1, "pod": {"labels": {"bad key!": "blue"}}});
+    let odd = scenario.create("odd", odd).await?;
+    odd.becomes_blocked("ActionFailed", &["is invalid", "bad key!"])
+        .await?;
+    odd.awaits_event("Warning", "ActionFailed", "bad key!")
+        .await?;
+    odd.edit(json!({"pod": null})).await?;
+    odd.becomes_healthy(1).await
 }
 
 pub(crate) async fn names(scenario: &mut Scenario) -> Result<()> {

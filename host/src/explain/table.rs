@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contract::{Decision, OutcomeKind};
+use contract::{Action, Decision, OutcomeKind};
 use serde::Serialize;
 
 use super::{each_record, results};
@@ -91,6 +91,19 @@ fn summary(record: &Record) -> serde_json::Result<String> {
             |finding| format!("nothing: {}", finding.message),
         ));
     }
+    let (mut done, mut skipped) = (Vec::new(), None);
+    for (_, action, result) in results::of(&decision, record) {
+        match result.map(|result| &result.outcome) {
+            Some(past) if past.outcome == OutcomeKind::Skipped => skipped = Some(&past.message),
+            Some(past) if past.outcome != OutcomeKind::Done => {}
+            Some(_) | None => done.push(action),
+        }
+    }
+    let done = if done.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names(&done)
+    };
     let failed = results::first_failure(record).map(|result| {
         let how = match result.outcome.outcome {
             OutcomeKind::Refused => "refused",
@@ -101,17 +114,19 @@ fn summary(record: &Record) -> serde_json::Result<String> {
             result.outcome.effect, result.outcome.message
         )
     });
+    let skipped = skipped.filter(|_| failed.is_none());
+    let skipped = skipped.map(|why| format!("; the rest was not tried: {why}"));
     Ok(format!(
-        "{}{}",
-        names(&decision),
-        failed.unwrap_or_default()
+        "{done}{}{}",
+        failed.unwrap_or_default(),
+        skipped.unwrap_or_default()
     ))
 }
 
 /// Runs of equal actions are counted: `UpdateStatus, Apply Pod x3`.
-fn names(decision: &Decision) -> String {
+fn names(actions: &[&Action]) -> String {
     let mut runs: Vec<(String, usize)> = Vec::new();
-    for action in &decision.actions {
+    for action in actions {
         let kind = action
             .effect
             .kind()

@@ -198,7 +198,7 @@ pub(super) fn outcome(kind: OutcomeKind, message: &str) -> String {
         OutcomeKind::Refused => format!("refused, nothing happened: {message}"),
         // Where it may have happened all the same the message says so.
         OutcomeKind::Failed => format!("failed: {message}"),
-        OutcomeKind::Skipped => "not tried, because an action before it did not succeed".to_owned(),
+        OutcomeKind::Skipped => format!("not tried: {message}"),
     }
 }
 

@@ -331,11 +331,17 @@ fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
         let what = past
             .kind
             .map_or(String::new(), |kind| format!(" {}", kind.name()));
+        let (kind, way) = if is_refusal_of_the_api_server(past) {
+            let way = " Correct the spec, or what refuses it.";
+            (FindingKind::Blocked, way)
+        } else {
+            (FindingKind::Waiting, "")
+        };
         step.find(
-            FindingKind::Waiting,
+            kind,
             Reason::ActionFailed,
             format!(
-                "{}{what} {} failed: {}. It is tried again.",
+                "{}{what} {} failed: {}. It is tried again.{way}",
                 past.effect, past.target, past.message
             ),
         );
@@ -349,6 +355,19 @@ fn hold_off(step: &mut Step, at_least: Millis) {
         .requeue
         .map_or(at_least, |(after, _)| after.max(at_least));
     step.requeue = Some((after, Reason::ActionFailed));
+}
+
+/// Whether the API server will not have what was applied: values that it knows not to be valid, a quota, a policy, a right
+/// (<https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewInvalid> and its neighbours have the words).
+fn is_refusal_of_the_api_server(past: &PastOutcome) -> bool {
+    past.effect == "Apply"
+        && [
+            " is invalid: ",
+            " is forbidden: ",
+            " cannot be handled as a ",
+        ]
+        .iter()
+        .any(|words| past.message.contains(words))
 }
 
 /// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.

@@ -1,9 +1,9 @@
 //! A cluster at rest, paused, deleted or not to be read: what stays undone, and what is said.
 
-use contract::{Effect, Observed, Reason};
+use contract::{ConditionStatus, Effect, Observed, Reason};
 use serde_json::json;
 
-use crate::fixture::{effects, fresh, healthy, member, reports, written};
+use crate::fixture::{World, effects, fresh, healthy, member, reports, written};
 
 #[test]
 fn a_healthy_cluster_gets_no_action() {
@@ -28,6 +28,38 @@ fn what_failed_last_time_is_said_unless_etcd_only_asked_for_patience() {
     assert!(!reports(&world.decide(), Reason::ActionFailed));
     world.snapshot.outcomes = vec![past("connection refused")];
     assert!(reports(&world.decide(), Reason::ActionFailed));
+}
+
+/// Fresh eyes found a label that no pod may have told nowhere but in the operator's log.
+#[test]
+fn what_the_api_server_will_not_have_waits_for_a_person() {
+    let mut world = fresh(1).later(60);
+    let refused = |message: &str| contract::PastOutcome {
+        effect: "Apply".to_owned(),
+        kind: Some(contract::ObjectKind::Pod),
+        target: "shop-x".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: message.to_owned(),
+    };
+    let blocked = |world: &World| {
+        let written = written(&world.decide()).unwrap();
+        let mut conditions = written.conditions.into_iter();
+        let found = conditions.find(|condition| condition.kind == "Blocked");
+        let found = found.unwrap();
+        (found.status, found.message)
+    };
+    for words in [
+        "Pod \"shop-x\" is invalid: metadata.labels: Invalid value: \"bad key!\"",
+        "pods \"shop-x\" is forbidden: exceeded quota: small",
+        "Pod in version \"v1\" cannot be handled as a Pod: quantities must match the regular expression",
+    ] {
+        world.snapshot.outcomes = vec![refused(words)];
+        let (status, message) = blocked(&world);
+        assert_eq!(status, ConditionStatus::True);
+        assert!(message.contains(words), "{message}");
+    }
+    world.snapshot.outcomes = vec![refused("connection refused")];
+    assert_eq!(blocked(&world).0, ConditionStatus::False);
 }
 
 /// The API server may refuse a status beside a spec of wrong types, and a refused effect ends the pass.

@@ -29,7 +29,12 @@ pub(crate) struct Healthy {
 /// Applies the example unless it is there, and waits for its health.
 pub(crate) async fn watch(ground: &Ground) -> Result<Healthy> {
     let clusters = clusters(ground);
-    if clusters.get_opt(NAME).await?.is_some() {
+    if let Some(found) = clusters.get_opt(NAME).await? {
+        ensure!(
+            found.data["spec"]["size"] != 0,
+            "etcdcluster/{NAME} is there and its members are stopped, as spec.size 0 asks; to start them: \
+             kubectl scale etcd {NAME} --replicas=3"
+        );
         println!("  etcdcluster/{NAME} is there and stays as it is");
     } else {
         ground
