@@ -8,7 +8,6 @@ mod list;
 mod restore;
 mod verify;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use kube::Client;
 
 use crate::backup::{self, Archive};
@@ -64,15 +63,4 @@ impl Whose {
             namespace,
         })
     }
-}
-
-/// How far a reading has come. Hidden by itself where standard error is no terminal.
-fn bar(key: &str, bytes: i64) -> ProgressBar {
-    let bar = ProgressBar::new(u64::try_from(bytes).unwrap_or_default());
-    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}";
-    // The template is fixed and right; a bar of another look would do too.
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.with_message(key.to_owned())
 }

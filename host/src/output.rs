@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 
 use contract::Millis;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 /// How an answer is printed.
@@ -58,6 +59,18 @@ pub fn fail(format: Format, why: &impl fmt::Display) {
     if !told {
         note(format_args!("error: {why}"));
     }
+}
+
+/// How far a transfer of `bytes` bytes has come. Hidden by itself where standard error is no terminal.
+#[must_use]
+pub fn bar(what: &str, bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::new(bytes);
+    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}";
+    // The template is fixed and right; a bar of another look would do too.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.with_message(what.to_owned())
 }
 
 /// An instant as people write it, in UTC.

@@ -284,7 +284,7 @@ pub(crate) async fn missing_right(scenario: &mut Scenario) -> Result<()> {
     let words = ["PodDisruptionBudget", "forbidden", "tried again"];
     cluster
         .awaits_condition(
-            "Progressing",
+            "Blocked",
             ConditionStatus::True,
             "ActionFailed",
             &words,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 
-use super::{Opened, Which, bar};
+use super::{Opened, Which};
 use crate::backup::{Archive, Entry};
 use crate::output::{self, Format, grouped};
 use crate::run::runtime;
@@ -71,7 +71,7 @@ async fn fetch(archive: &Archive, entry: Entry, to: PathBuf) -> anyhow::Result<G
     let unwritable = || format!("{} cannot be written", to.display());
     let unfinished = unfinished(&to);
     let mut file = File::create(&unfinished).with_context(unwritable)?;
-    let progress = bar(&entry.key, entry.bytes);
+    let progress = output::bar(&entry.key, u64::try_from(entry.bytes).unwrap_or_default());
     let take = |bytes: &[u8]| {
         progress.inc(bytes.len() as u64);
         let written = file.write_all(bytes);

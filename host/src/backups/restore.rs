@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use contract::{EtcdRestoreStatus, ResourceKind, RestorePhase};
 use kube::Client;
 use kube::api::PostParams;
@@ -80,22 +80,19 @@ pub fn restore(args: RestoreArgs) -> anyhow::Result<()> {
             entry.key
         ));
         let status = follow(&client, &namespace, &name).await?;
+        ensure!(
+            status.succeeded,
+            "the EtcdRestore {namespace}/{name} failed: {}",
+            status.reason
+        );
         match output {
             Format::Json => output::print_json(&json!({"name": name, "status": status}))?,
-            Format::Text if status.succeeded => output::print(format_args!(
+            Format::Text => output::print(format_args!(
                 "{cluster} has its full size and is healthy, with the data of {}.\n",
                 entry.key
             ))?,
-            Format::Text => {}
         }
-        if status.succeeded {
-            Ok(())
-        } else {
-            bail!(
-                "the EtcdRestore {namespace}/{name} failed: {}",
-                status.reason
-            )
-        }
+        Ok(())
     })
 }
 
@@ -125,7 +122,9 @@ async fn follow(client: &Client, namespace: &str, name: &str) -> anyhow::Result<
     let key = key_of(namespace, name);
     let mut told = String::new();
     loop {
-        let found = observe::resource(client, &key).await?;
+        let found = observe::resource(client, &key).await.with_context(|| {
+            format!("the EtcdRestore {key} goes on and cannot be followed any more")
+        })?;
         let found =
             found.with_context(|| format!("the EtcdRestore {key} was deleted meanwhile"))?;
         let status = Option::<EtcdRestoreStatus>::deserialize(&found.status)?.unwrap_or_default();

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use contract::{SnapshotContent, Stored};
 use serde::Serialize;
 
-use super::{Opened, Which, bar};
+use super::{Opened, Which};
 use crate::backup::{Archive, Entry};
 use crate::output::{self, Format, grouped, span};
 use crate::run::runtime;
@@ -89,7 +89,7 @@ pub fn verify(args: VerifyArgs) -> anyhow::Result<()> {
 /// Proves it while the bar moves.
 async fn proven(archive: &Archive, entry: &Entry) -> anyhow::Result<Stored> {
     let read = AtomicI64::new(0);
-    let progress = bar(&entry.key, entry.bytes);
+    let progress = output::bar(&entry.key, u64::try_from(entry.bytes).unwrap_or_default());
     let mut blink = tokio::time::interval(BLINK);
     let proving = archive.prove(&entry.key, &read);
     tokio::pin!(proving);

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use tokio::fs;
 use tokio::io::AsyncWriteExt as _;
@@ -87,7 +87,7 @@ async fn pull_from(
 ) -> anyhow::Result<Pulled> {
     let files = connection.list().await?;
     ensure!(!files.is_empty(), "it has recorded nothing yet");
-    let progress = bar(name, files.iter().map(|file| file.bytes).sum());
+    let progress = output::bar(name, files.iter().map(|file| file.bytes).sum());
     let mut pulled = Pulled {
         pod: name.to_owned(),
         folder,
@@ -153,17 +153,6 @@ async fn take(
         .await
         .with_context(unwritable)?;
     Ok(true)
-}
-
-/// Hidden by itself where standard error is no terminal.
-fn bar(pod: &str, bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::new(bytes);
-    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}";
-    // The template is fixed and right; a bar of another look would do too.
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.with_message(pod.to_owned())
 }
 
 fn text(pulled: &[Pulled]) -> String {

@@ -321,14 +321,13 @@ pub(crate) const fn has_ended(pod: &Pod) -> bool {
     matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed)
 }
 
-/// Whether the container that is not running ended because its disk was empty.
+/// Whether the container ended last because its disk was empty. One that was started again since then and does not answer
+/// is on the same disk.
 fn says_no_data(pod: Option<&Pod>) -> bool {
     pod.is_some_and(|pod| {
-        !pod.running
-            && pod
-                .last_exit
-                .as_ref()
-                .is_some_and(|exit| NO_DATA.iter().any(|words| exit.message.contains(words)))
+        pod.last_exit
+            .as_ref()
+            .is_some_and(|exit| NO_DATA.iter().any(|words| exit.message.contains(words)))
     })
 }
 

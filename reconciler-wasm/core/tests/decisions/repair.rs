@@ -60,6 +60,22 @@ fn a_pod_that_is_being_deleted_comes_back_only_on_a_disk() {
     );
 }
 
+/// On the testbed a lost quorum was no loss any more for the moment in which a container was started again.
+#[test]
+fn a_disk_that_was_wiped_stays_lost_while_its_container_starts_again() {
+    let mut world = healthy(3).wiped(1).wiped(2).without_list();
+    assert!(reports(&world.decide(), Reason::QuorumLost));
+    let before = world.decide().report;
+    for index in [1, 2] {
+        world.pods()[index].running = true;
+    }
+    let blocked = |report: &contract::Report| {
+        let mut findings = report.findings.iter();
+        findings.any(|finding| finding.kind == contract::FindingKind::Blocked)
+    };
+    assert!(blocked(&before) && blocked(&world.decide().report));
+}
+
 #[test]
 fn a_volume_that_is_gone_is_a_lost_disk() {
     let decision = healthy(3).without_pod(1).without_volume(1).decide();
