@@ -5,8 +5,9 @@ MODULE := $(TARGET)/reconciler.wasm
 # The program that seals it; whoever has one built names that.
 BINNACLE := cargo run --quiet --package host --bin binnacle --
 
-# The module's bytes depend on its source alone, not on where that source lies.
-REMAP := --remap-path-prefix=$(CURDIR)=binnacle --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
+# The module's bytes depend on its source alone, not on where that of its libraries lies. Cargo names the workspace's own
+# files by their place in it, so a checkout elsewhere needs no flags, and no libraries, of its own.
+REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
 .PHONY: help run stop check test olm wasm prove generate release promote image bench

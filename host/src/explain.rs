@@ -85,7 +85,19 @@ fn recorded(path: &Path, at: Option<u64>, output: Format) -> anyhow::Result<()> 
         }
         return Ok(());
     };
-    let Some(record) = find(&files, seq)? else {
+    let mut found = find(&files, seq)?;
+    // Each operator counts its own decisions.
+    if found.len() > 1 {
+        let places: Vec<_> = found
+            .iter()
+            .map(|(file, _)| file.display().to_string())
+            .collect();
+        bail!(
+            "several recordings have a record {seq}: name the one that is meant, of {}",
+            places.join(", ")
+        );
+    }
+    let Some((_, record)) = found.pop() else {
         bail!(
             "{} has no record {seq}: list them with `binnacle explain {0}`",
             path.display()
@@ -99,14 +111,18 @@ fn recorded(path: &Path, at: Option<u64>, output: Format) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn find(files: &[PathBuf], seq: u64) -> anyhow::Result<Option<Record>> {
-    let mut found = None;
-    each_record(files, |record| {
-        if record.seq == seq {
-            found = Some(record);
-        }
-        Ok(found.is_none())
-    })?;
+/// The record of this number in each file that has one.
+fn find(files: &[PathBuf], seq: u64) -> anyhow::Result<Vec<(&Path, Record)>> {
+    let mut found = Vec::new();
+    for file in files {
+        each_record(std::slice::from_ref(file), |record| {
+            let is_it = record.seq == seq;
+            if is_it {
+                found.push((file.as_path(), record));
+            }
+            Ok(!is_it)
+        })?;
+    }
     Ok(found)
 }
 

@@ -14,6 +14,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use anyhow::bail;
+
 use crate::module::{Engine, Source};
 use crate::output::{self, Format};
 use crate::recorder::{Break, Frame, ReadError, Record, Recording, recordings};
@@ -82,6 +84,18 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Verdict> {
     let tally = replay(&engine, paths, &question)?;
     for place in tally.breaks() {
         output::note(place);
+    }
+    if let Some(sequence) = sequence
+        && tally.decisions() == 0
+    {
+        let names: Vec<_> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        bail!(
+            "no record {sequence} can be read in {}: `binnacle explain PATH` lists them",
+            names.join(", ")
+        );
     }
     match output {
         Format::Text => {
@@ -214,9 +228,9 @@ fn judge_frames(
             let record = record?;
             if modules.is_asked(&record) {
                 judge(&record, index, &file, modules, &mut part)?;
+                progress.add();
             }
         }
-        progress.add(part.decisions());
         locked(tally).merge(part);
     }
 }

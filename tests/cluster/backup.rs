@@ -6,10 +6,8 @@ mod stores;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use contract::{EtcdBackupStatus, GROUP, ResourceKind, VERSION};
-use kube::core::{ApiResource, DynamicObject};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tests::scenario::{Authority, ClientFiles, Cluster, Scenario, names_of, old_secret, spec};
@@ -22,19 +20,6 @@ pub(crate) use stores::{alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) const KEY: &str = "dir/etcd.backup";
-
-/// The backups of a scenario's namespace.
-fn api(scenario: &Scenario) -> Api<DynamicObject> {
-    let kind = ResourceKind::EtcdBackup;
-    let resource = ApiResource {
-        group: GROUP.to_owned(),
-        version: VERSION.to_owned(),
-        api_version: format!("{GROUP}/{VERSION}"),
-        kind: kind.name().to_owned(),
-        plural: kind.plural().to_owned(),
-    };
-    Api::namespaced_with(scenario.testbed().client(), scenario.namespace(), &resource)
-}
 
 pub(crate) async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
     let arguments = ["apply", "--filename", "-"];
@@ -54,12 +39,8 @@ pub(crate) fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
 }
 
 async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
-    let object = api(scenario).get(name).await?;
-    let status = object.data.get("status").cloned().unwrap_or(Value::Null);
-    if status.is_null() {
-        return Ok(EtcdBackupStatus::default());
-    }
-    Ok(serde_json::from_value(status)?)
+    let backup = scenario.resource(ResourceKind::EtcdBackup, name);
+    Ok(backup.status().await?.unwrap_or_default())
 }
 
 /// Waits until it has succeeded or failed.
@@ -187,6 +168,13 @@ async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
 pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
+    sealed(scenario, &store).await?;
+    let status = succeeded(scenario, "sealed").await?;
+    is_whole(&store, &status, KEY).await
+}
+
+/// A cluster of three that speaks TLS by Secrets with the old names, and a manifest of old that backs it up.
+pub(crate) async fn sealed(scenario: &Scenario, store: &MinIo) -> Result<Cluster> {
     let authority = Authority::make()?;
     let names = names_of("sealed", scenario.namespace());
     let client = authority.issue(&[])?;
@@ -220,8 +208,7 @@ pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
     let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
     wanted["spec"]["clientTLSSecret"] = json!("etcd-client-tls");
     apply(scenario, &wanted).await?;
-    let status = succeeded(scenario, "sealed").await?;
-    is_whole(&store, &status, KEY).await
+    Ok(cluster)
 }
 
 /// The operator is killed while the store hangs: the next one ends the work, and there is one backup.
@@ -339,8 +326,7 @@ pub(crate) async fn bad_input(scenario: &mut Scenario) -> Result<()> {
         events.contains("BackupFailed"),
         "no event tells of a failure"
     );
-    if api(scenario).get("wrong").await?.uid().is_none() {
-        bail!("the object is gone");
-    }
+    let wrong = scenario.resource(ResourceKind::EtcdBackup, "wrong");
+    ensure!(wrong.find().await?.is_some(), "the object is gone");
     Ok(())
 }

@@ -92,7 +92,7 @@ pub(crate) async fn in_words(scenario: &mut Scenario) -> Result<()> {
         "3 of 3 voters are healthy",
         "Nothing waits for a person",
         "QuorumHealthy",
-        "Starting 1 members of etcd 3.6.16 together",
+        "Starting 1 member with etcd 3.6.16",
         "members formed cluster",
         "got its vote",
         "Normal",

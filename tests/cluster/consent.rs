@@ -116,17 +116,7 @@ pub(crate) async fn stale(scenario: &mut Scenario) -> Result<()> {
     cluster
         .becomes_blocked("ConsentNotUsed", &["it was there before this loss"])
         .await?;
-    let looks = async || {
-        let operator = scenario.operator()?;
-        operator.metric("binnacle_passes_total", "Decided").await
-    };
-    let seen = looks().await?;
-    wait::until("more looks of the operator", PATIENCE, async || {
-        let more = looks().await? - seen;
-        ensure!(more >= 10.0, "it looked {more} times more");
-        Ok(())
-    })
-    .await?;
+    scenario.is_looked_at_again().await?;
     ensure!(
         Children::of(&cluster).await?.uids() == before,
         "a stale consent did something"

@@ -5,10 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
-use manifests::Installation;
-use tests::operator::{self, Build};
 use tests::scenario::{Children, Cluster, OPERATOR, Scenario, spec};
-use tests::testbed::{Progress, wait};
+use tests::testbed::wait;
 use tokio::time::Instant;
 
 use crate::writer::Writer;
@@ -111,24 +109,8 @@ pub(crate) async fn away_for_long(scenario: &mut Scenario) -> Result<()> {
 }
 
 pub(crate) async fn removed(scenario: &mut Scenario) -> Result<()> {
-    scenario.stop_operator().await?;
-    let programs = &scenario.suite().programs;
-    let build = Build::of(
-        programs.program.clone(),
-        programs.module.clone(),
-        scenario.folder(),
-    )?;
-    let (testbed, namespace) = (scenario.testbed().clone(), scenario.namespace().to_owned());
-    testbed
-        .load_image(build.archive(&Progress::silent()).await?)
-        .await?;
-    let installation = Installation {
-        namespace: namespace.clone(),
-        image: build.image.clone(),
-    };
-    let kubectl = scenario.suite().kubectl()?;
-    operator::install(&kubectl, &installation).await?;
-    operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
+    let deployed = scenario.deploy().await?;
+    let (client, namespace) = (scenario.testbed().client(), scenario.namespace());
     let cluster = scenario
         .create_healthy("bereft", spec::on_volumes(3))
         .await?;
@@ -136,7 +118,7 @@ pub(crate) async fn removed(scenario: &mut Scenario) -> Result<()> {
     members_reach(&cluster, 4).await?;
 
     // In mid-way, and with everything it had.
-    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(testbed.client(), &namespace);
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(client, namespace);
     let labels = ListParams::default().labels("app.kubernetes.io/name=binnacle");
     scenario
         .kubectl(&["delete", "deployment", OPERATOR, "--cascade=orphan"])
@@ -164,8 +146,7 @@ pub(crate) async fn removed(scenario: &mut Scenario) -> Result<()> {
         "objects went with the operator"
     );
 
-    operator::install(&kubectl, &installation).await?;
-    operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
+    deployed.install().await?;
     cluster.becomes_healthy(5).await?;
     writer.finish().await?;
     let after = Children::of(&cluster).await?.uids();
@@ -173,10 +154,7 @@ pub(crate) async fn removed(scenario: &mut Scenario) -> Result<()> {
         uids.iter().all(|(name, uid)| after.get(name) == Some(uid)),
         "objects were replaced: {uids:?} became {after:?}"
     );
-    scenario
-        .kubectl(&["delete", "deployment", OPERATOR])
-        .await
-        .map(drop)
+    scenario.undeploy().await
 }
 
 async fn members_reach(cluster: &Cluster, count: usize) -> Result<()> {

@@ -12,10 +12,8 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
-use manifests::Installation;
-use tests::operator::{self, Build};
 use tests::scenario::{Children, Cluster, OPERATOR, Scenario, spec};
-use tests::testbed::{Progress, wait};
+use tests::testbed::wait;
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -71,28 +69,12 @@ pub(crate) async fn while_scaling(scenario: &mut Scenario) -> Result<()> {
 }
 
 pub(crate) async fn as_deployment(scenario: &mut Scenario) -> Result<()> {
-    scenario.stop_operator().await?;
-    let programs = &scenario.suite().programs;
-    let build = Build::of(
-        programs.program.clone(),
-        programs.module.clone(),
-        scenario.folder(),
-    )?;
-    let (testbed, namespace) = (scenario.testbed().clone(), scenario.namespace().to_owned());
-    testbed
-        .load_image(build.archive(&Progress::silent()).await?)
-        .await?;
-    let installation = Installation {
-        namespace: namespace.clone(),
-        image: build.image.clone(),
-    };
-    operator::install(&scenario.suite().kubectl()?, &installation).await?;
-    operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
-
+    let deployed = scenario.deploy().await?;
+    let (client, namespace) = (scenario.testbed().client(), scenario.namespace());
     let cluster = scenario
         .create_healthy("shipped", spec::on_volumes(3))
         .await?;
-    let pods: Api<Pod> = Api::namespaced(testbed.client(), &namespace);
+    let pods: Api<Pod> = Api::namespaced(client, namespace);
     stays_as_it_is(&cluster, async || {
         let leader = leader(scenario).await?;
         let labels = ListParams::default().labels("app.kubernetes.io/name=binnacle");
@@ -109,14 +91,11 @@ pub(crate) async fn as_deployment(scenario: &mut Scenario) -> Result<()> {
             Ok(())
         })
         .await?;
-        operator::ready(&testbed.client(), &namespace, &build.image, PATIENCE).await?;
+        deployed.ready().await?;
         rests(&cluster).await.map(drop)
     })
     .await?;
-    scenario
-        .kubectl(&["delete", "deployment", OPERATOR])
-        .await
-        .map(drop)
+    scenario.undeploy().await
 }
 
 pub(crate) async fn trapping_module(scenario: &mut Scenario) -> Result<()> {

@@ -12,8 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use contract::{EtcdRestoreStatus, GROUP, ResourceKind, RestorationStage, RestorePhase, VERSION};
 use etcd_client::{Client, GetOptions};
-use kube::core::{ApiResource, DynamicObject};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use serde_json::{Value, json};
 use tests::scenario::{Children, Cluster, OPERATOR_IMAGE, Scenario, spec};
 use tests::testbed::{Progress, images, wait};
@@ -58,18 +57,6 @@ async fn load_image(scenario: &Scenario) -> Result<()> {
     LOADED.get_or_try_init(load).await.map(drop)
 }
 
-fn api(scenario: &Scenario) -> Api<DynamicObject> {
-    let kind = ResourceKind::EtcdRestore;
-    let resource = ApiResource {
-        group: GROUP.to_owned(),
-        version: VERSION.to_owned(),
-        api_version: format!("{GROUP}/{VERSION}"),
-        kind: kind.name().to_owned(),
-        plural: kind.plural().to_owned(),
-    };
-    Api::namespaced_with(scenario.testbed().client(), scenario.namespace(), &resource)
-}
-
 /// A manifest as people wrote it for the archived operator.
 fn wish(name: &str, cluster: &str, s3: Value) -> Value {
     json!({
@@ -80,12 +67,8 @@ fn wish(name: &str, cluster: &str, s3: Value) -> Value {
 }
 
 async fn status(scenario: &Scenario, name: &str) -> Result<EtcdRestoreStatus> {
-    let object = api(scenario).get(name).await?;
-    let status = object.data.get("status").cloned().unwrap_or(Value::Null);
-    if status.is_null() {
-        return Ok(EtcdRestoreStatus::default());
-    }
-    Ok(serde_json::from_value(status)?)
+    let restore = scenario.resource(ResourceKind::EtcdRestore, name);
+    Ok(restore.status().await?.unwrap_or_default())
 }
 
 fn told(status: &EtcdRestoreStatus) -> String {
@@ -329,17 +312,7 @@ pub(crate) async fn living(scenario: &mut Scenario) -> Result<()> {
     apply(scenario, &wish("alive", "alive", store.block(KEY, "aws"))).await?;
     let said = holds(scenario, "alive", "has a quorum").await?;
     eprintln!("{said}");
-    let looks = async || {
-        let operator = scenario.operator()?;
-        operator.metric("binnacle_passes_total", "Decided").await
-    };
-    let seen = looks().await?;
-    wait::until("more looks of the operator", PATIENCE, async || {
-        let more = looks().await? - seen;
-        ensure!(more >= 10.0, "it looked {more} times more");
-        Ok(())
-    })
-    .await?;
+    scenario.is_looked_at_again().await?;
     ensure!(
         Children::of(&cluster).await?.uids() == uids,
         "something was touched"

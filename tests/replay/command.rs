@@ -159,6 +159,27 @@ fn explain_tells_who_when_what_and_what_became_of_it() {
         2,
         &["no record 999999"],
     );
+    // Recordings of two operators, as `binnacle record pull` lays them down.
+    let both = tempfile::tempdir().expect("a temporary directory");
+    for name in ["one", "other"] {
+        let folder = both.path().join(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        for entry in std::fs::read_dir(directory.path()).expect("it can be listed") {
+            let from = entry.expect("an entry").path();
+            let to = folder.join(from.file_name().expect("a name"));
+            std::fs::copy(from, to).expect("it is copied");
+        }
+    }
+    check(
+        &["explain", text(both.path()), "--at", "1"],
+        2,
+        &["several recordings have a record 1", "other"],
+    );
+    check(
+        &["replay", path, "--sequence", "999999"],
+        2,
+        &["no record 999999"],
+    );
 }
 
 #[test]
@@ -169,6 +190,29 @@ fn a_recording_without_a_decision_is_no_answer() {
     std::fs::write(&file, format!("{header}\n")).expect("it is written");
     for verb in ["explain", "replay"] {
         check(&[verb, text(&file)], 2, &[]);
+    }
+}
+
+/// Records of a newer schema under an older header were once replayed as equal.
+#[test]
+fn what_a_later_binnacle_wrote_is_refused_in_the_header_and_in_each_record() {
+    let directory = recorded(&snapshots(1..2));
+    let file = only_file(directory.path());
+    let lines = zstd::decode_all(&std::fs::read(&file).expect("it is there")[..]).expect("zstd");
+    let lines = String::from_utf8(lines).expect("JSON is UTF-8");
+    let (header, record) = lines.split_once('\n').expect("a header and a record");
+    let newer = |line: &str| line.replacen("\"schema\":1", "\"schema\":2", 1);
+    for lines in [
+        format!("{}\n{record}", newer(header)),
+        format!("{header}\n{}", newer(record)),
+    ] {
+        std::fs::remove_file(&file).ok();
+        let altered = directory.path().join("altered.jsonl");
+        std::fs::write(&altered, lines).expect("it can be written");
+        for verb in ["replay", "explain"] {
+            let words = ["a recording of schema 2", "reads up to 1"];
+            check(&[verb, text(&altered)], 2, &words);
+        }
     }
 }
 

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::{Api, Client};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
 use manifests::Installation;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
 use crate::kubectl::Kubectl;
+use crate::pods;
 use crate::testbed::{Progress, images, wait};
 
 /// Where the image has the sealed module.
@@ -148,9 +151,11 @@ pub async fn install(kubectl: &Kubectl, installation: &Installation) -> Result<(
     Ok(())
 }
 
-/// Waits until the Deployment runs `image` and is ready.
+/// Waits until the Deployment runs `image` and is ready. Ends early when its container ends again and again.
 pub async fn ready(client: &Client, namespace: &str, image: &str, within: Duration) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let all: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let ours = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
     let look = async || {
         let found = deployments.get(NAME).await?;
         let generation = found.metadata.generation;
@@ -169,11 +174,26 @@ pub async fn ready(client: &Client, namespace: &str, image: &str, within: Durati
             status.observed_generation == generation,
             "the Deployment was not looked at yet"
         );
-        ensure!(
-            status.updated_replicas == Some(1) && status.ready_replicas == Some(1),
-            "its pod is not ready"
-        );
-        Ok(())
+        if status.updated_replicas == Some(1) && status.ready_replicas == Some(1) {
+            return Ok(Ok(()));
+        }
+        let pods = all.list(&ours).await?.items;
+        let runs_it = |pod: &&Pod| {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            containers
+                .into_iter()
+                .any(|one| one.image.as_deref() == Some(image))
+        };
+        let Some(pod) = pods.iter().find(runs_it) else {
+            bail!("it has no pod yet");
+        };
+        match pods::last_words(pod) {
+            Some(words) => Ok(Err(anyhow!(
+                "the operator does not start in the pod {}: {words}",
+                pod.name_any()
+            ))),
+            None => bail!("its pod is {}", pods::state(pod)),
+        }
     };
-    wait::until("the operator's readiness", within, look).await
+    wait::until("the operator's readiness", within, look).await?
 }

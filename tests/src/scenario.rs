@@ -5,18 +5,20 @@
 
 mod certificates;
 mod cluster;
+mod deployed;
 mod etcd;
 mod events;
 mod modules;
 mod objects;
 mod process;
+mod resource;
 pub mod spec;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, Patch, PatchParams};
 use manifests::Installation;
@@ -27,11 +29,13 @@ use crate::testbed::{Namespace, Testbed, wait};
 
 pub use certificates::{Authority, ClientFiles, Issued, kubernetes_secret, names_of, old_secret};
 pub use cluster::Cluster;
+pub use deployed::Deployed;
 pub use etcd::{Etcd, Member};
 pub use events::EventSeen;
 pub use modules::ReconcilerModule;
 pub use objects::Children;
 pub use process::{OPERATOR_IMAGE, Operator, Programs};
+pub use resource::Resource;
 
 /// Name of the operator's ServiceAccount, Role and Deployment.
 pub const OPERATOR: &str = "binnacle";
@@ -39,6 +43,8 @@ pub const OPERATOR: &str = "binnacle";
 pub const MODULE_DEFINITION: &str = "reconcilermodules.etcd.database.coreos.com";
 /// The definition of the clusters' resource.
 pub const DEFINITION: &str = "etcdclusters.etcd.database.coreos.com";
+/// How long ten looks may take, on a machine that does much else.
+const LOOKS: Duration = Duration::from_secs(120);
 /// How long the operator may take to start, on a machine that does much else.
 const START: Duration = Duration::from_secs(60);
 
@@ -93,7 +99,7 @@ impl Suite {
                 let is_established = conditions
                     .iter()
                     .any(|one| one.type_ == "Established" && one.status == "True");
-                anyhow::ensure!(is_established, "it is not Established");
+                ensure!(is_established, "it is not Established");
                 Ok(())
             },
         )
@@ -216,6 +222,21 @@ impl Scenario {
     /// The operator that runs.
     pub fn operator(&self) -> Result<&Operator> {
         self.operator.as_ref().context("no operator runs")
+    }
+
+    /// Waits until the operator has looked at its clusters ten times more.
+    pub async fn is_looked_at_again(&self) -> Result<()> {
+        let looks = async || {
+            let operator = self.operator()?;
+            operator.metric("binnacle_passes_total", "Decided").await
+        };
+        let seen = looks().await?;
+        wait::until("more looks of the operator", LOOKS, async || {
+            let more = looks().await? - seen;
+            ensure!(more >= 10.0, "it looked {more} times more");
+            Ok(())
+        })
+        .await
     }
 
     /// Starts the operator with the module that ships with it, and waits until it leads.

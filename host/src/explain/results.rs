@@ -1,6 +1,6 @@
 //! Joins a decision's actions with what became of each.
 
-use contract::{Action, Decision, OutcomeKind};
+use contract::{Action, Decision};
 
 use crate::recorder::{ActionResult, Record};
 
@@ -15,15 +15,4 @@ pub(super) fn of<'a>(
         .iter()
         .enumerate()
         .map(move |(index, action)| (index, action, result(index)))
-}
-
-/// The first result that is not a success.
-pub(super) fn first_failure(record: &Record) -> Option<&ActionResult> {
-    record
-        .results
-        .iter()
-        .find(|result| match result.outcome.outcome {
-            OutcomeKind::Refused | OutcomeKind::Failed => true,
-            OutcomeKind::Done | OutcomeKind::Skipped => false,
-        })
 }

@@ -202,6 +202,13 @@ fn pod_state(pod: &Pod, snapshot: &Snapshot) -> String {
                 .as_ref()
                 .map(|exit| format!("last ended as {} ({})", exit.reason, exit.code)),
         );
+        // etcd says in its last line why it ended, such as that its disk is empty.
+        facts.extend(
+            pod.last_exit
+                .as_ref()
+                .and_then(|exit| exit.message.trim().lines().last())
+                .map(|said| format!("its last words: {said}")),
+        );
     }
     facts.join(", ")
 }

@@ -25,6 +25,20 @@ pub(super) fn trigger(trigger: &str) -> String {
     }
 }
 
+/// The same in a few words, for lists.
+pub(super) fn cause(trigger: &str) -> String {
+    match trigger.split_once(':') {
+        Some(("watch", kind)) => format!("change of {kind}"),
+        Some(("requeue", reason)) => format!("time for {reason}"),
+        Some(_) | None => match trigger {
+            "retry" => "look unfinished".to_owned(),
+            "transfer" => "transfer ended".to_owned(),
+            "leadership" => "began to lead".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
 /// A reason with its meaning.
 pub(super) fn reason(reason: Reason) -> String {
     format!("{}: {}", reason.name(), reason.meaning().trim())
@@ -37,6 +51,35 @@ pub(super) fn requeue(after: Millis, why: Reason) -> String {
         span(after),
         reason(why)
     )
+}
+
+/// What an effect does in a few words, for lists, where equal ones are counted.
+pub(super) fn deed(effect: &Effect) -> String {
+    let words = match effect {
+        Effect::Apply { object } => return format!("apply {}", object.kind().name()),
+        Effect::Delete { kind, .. } => return format!("delete {}", kind.name()),
+        Effect::UpdateStatus { .. }
+        | Effect::Backup(BackupEffect::UpdateStatus { .. })
+        | Effect::Restore(RestoreEffect::UpdateStatus { .. }) => "write status",
+        Effect::Event { .. } => "tell event",
+        Effect::AnnotatePod { annotations, .. } if is_seal(annotations) => "seal Pod",
+        Effect::AnnotatePod { .. } => "annotate Pod",
+        Effect::SetImage { .. } => "set image of Pod",
+        Effect::Issue { .. } => "issue Secret",
+        Effect::AddLearner { .. } => "add learner",
+        Effect::Promote { .. } => "promote learner",
+        Effect::RemoveMember { .. } => "remove member",
+        Effect::MoveLeader { .. } => "move leader",
+        Effect::Compact { .. } => "compact history",
+        Effect::Defragment { .. } => "defragment member",
+        Effect::Disarm { .. } => "end alarm",
+        Effect::Backup(BackupEffect::Take(_)) => "take backup",
+        Effect::Backup(BackupEffect::Verify { .. }) => "read back backup",
+        Effect::Backup(BackupEffect::Delete { .. }) => "delete stored backup",
+        Effect::Backup(BackupEffect::Release { .. }) => "take off finalizer",
+        Effect::Restore(RestoreEffect::Prove { .. }) => "prove backup",
+    };
+    words.to_owned()
 }
 
 /// One action, as what it does.
@@ -153,9 +196,14 @@ fn restore(effect: &RestoreEffect) -> String {
     }
 }
 
-/// The start of a member is what its pod's annotations say; others than ours are told as they are.
+/// The start of a member is what its pod's annotations say.
+fn is_seal(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.contains_key(names::INITIAL_STATE_ANNOTATION)
+}
+
+/// Annotations with a meaning of their own are told by it, others as they are.
 fn annotate(pod: &str, annotations: &BTreeMap<String, String>) -> String {
-    if annotations.contains_key(names::INITIAL_STATE_ANNOTATION) {
+    if is_seal(annotations) {
         return format!(
             "Seal {pod}: it has its data now, and from here on it can start from its own disk only, never with an empty one"
         );

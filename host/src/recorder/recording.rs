@@ -121,6 +121,7 @@ impl Frame {
                         source,
                     })?;
                 after = record.seq;
+                readable("schema", record.schema, SCHEMA, &self.path, &record.host)?;
                 Ok(record)
             })
     }
@@ -331,21 +332,29 @@ fn header(path: &str, first: &Frame) -> Result<Header, Error> {
         schema,
         host,
     } = serde_json::from_slice(line).map_err(no_header)?;
-    for (what, theirs, ours) in [
-        ("format", format_version, FORMAT_VERSION),
-        ("schema", schema, SCHEMA),
-    ] {
-        if theirs > ours {
-            return Err(Error::Newer {
-                path: path.to_owned(),
-                what,
-                theirs,
-                ours,
-                host,
-            });
-        }
-    }
+    readable("format", format_version, FORMAT_VERSION, path, &host)?;
+    readable("schema", schema, SCHEMA, path, &host)?;
     serde_json::from_slice(line).map_err(no_header)
+}
+
+/// Refuses what a later Binnacle wrote.
+fn readable(
+    what: &'static str,
+    theirs: u32,
+    ours: u32,
+    path: &str,
+    host: &str,
+) -> Result<(), Error> {
+    if theirs <= ours {
+        return Ok(());
+    }
+    Err(Error::Newer {
+        path: path.to_owned(),
+        what,
+        theirs,
+        ours,
+        host: host.to_owned(),
+    })
 }
 
 fn not_recording(path: String, why: &str) -> Error {

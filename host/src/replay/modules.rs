@@ -32,10 +32,10 @@ pub enum Error {
         found: String,
     },
     /// It cannot be loaded.
-    #[error("the module {digest} cannot be used")]
+    #[error("the module {name} cannot be used")]
     Unusable {
-        /// Which one.
-        digest: String,
+        /// Its path, or the digest of one that a recording carries.
+        name: String,
         /// Why.
         source: LoadError,
     },
@@ -57,7 +57,9 @@ impl<'a> Modules<'a> {
     pub(super) fn new(engine: &'a Engine, question: &Question) -> Result<Self, Error> {
         let ready = |source: &Option<Source>| {
             let source = source.as_ref();
-            source.map(|source| load(engine, &source.bytes)).transpose()
+            let name = |path: &Path| path.display().to_string();
+            let loaded = source.map(|source| load(engine, &source.bytes, name(&source.path)));
+            loaded.transpose()
         };
         Ok(Self {
             engine,
@@ -104,19 +106,16 @@ impl<'a> Modules<'a> {
         }
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let module = match inside.get(&record.module) {
-            Some(bytes) => load(self.engine, bytes)?,
-            None => load(self.engine, &bytes(record, file)?)?,
+            Some(bytes) => load(self.engine, bytes, record.module.clone())?,
+            None => load(self.engine, &bytes(record, file)?, record.module.clone())?,
         };
         kept.insert(record.module.clone(), module.clone());
         Ok(module)
     }
 }
 
-fn load(engine: &Engine, bytes: &[u8]) -> Result<Module, Error> {
-    Module::load(engine, bytes).map_err(|source| Error::Unusable {
-        digest: digest(bytes),
-        source,
-    })
+fn load(engine: &Engine, bytes: &[u8], name: String) -> Result<Module, Error> {
+    Module::load(engine, bytes).map_err(|source| Error::Unusable { name, source })
 }
 
 /// Beside the recording, else the module that ships with this Binnacle if it is the very same.

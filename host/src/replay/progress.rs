@@ -1,17 +1,23 @@
 //! How far a replay has come, for whoever waits at a terminal.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::grouped;
+
+/// How often the eye wants news.
+const BLINK: Duration = Duration::from_millis(100);
 
 pub(super) struct Progress {
     bar: ProgressBar,
     /// Bytes of all files before each file.
     before: Vec<u64>,
     decisions: AtomicUsize,
+    /// How many of [`BLINK`] had passed when it was told last.
+    told: AtomicU64,
 }
 
 impl Progress {
@@ -35,6 +41,7 @@ impl Progress {
             bar,
             before,
             decisions: AtomicUsize::new(0),
+            told: AtomicU64::new(0),
         }
     }
 
@@ -44,10 +51,15 @@ impl Progress {
             .set_position(self.before.get(file).copied().unwrap_or_default() + position);
     }
 
-    /// So many more decisions are made.
-    pub(super) fn add(&self, decisions: usize) {
-        let total = self.decisions.fetch_add(decisions, Ordering::Relaxed) + decisions;
-        let seconds = self.bar.elapsed().as_secs_f64().max(0.001);
+    /// One more decision is made.
+    pub(super) fn add(&self) {
+        let total = self.decisions.fetch_add(1, Ordering::Relaxed) + 1;
+        let elapsed = self.bar.elapsed();
+        let blinks = u64::try_from(elapsed.as_millis() / BLINK.as_millis()).unwrap_or_default();
+        if self.told.swap(blinks, Ordering::Relaxed) == blinks {
+            return;
+        }
+        let seconds = elapsed.as_secs_f64().max(0.001);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,

@@ -117,7 +117,7 @@ reasons! {
     LearnerStuck,
     /// etcd changes its member list only after its voters have been connected for five seconds.
     Settling,
-    /// Leadership is moved away from a member before it leaves.
+    /// Leadership is moved away from a member before it leaves or is restarted.
     MovingLeader,
     /// `spec.pod` changed: the members' pods are made again one at a time, the leader's last.
     Reshaping,

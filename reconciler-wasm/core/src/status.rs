@@ -3,7 +3,7 @@
 //! A status that says the same as the stored one is not written again. Messages hold no times, so that a cluster at
 //! rest stays at rest.
 
-mod conditions;
+pub(crate) mod conditions;
 mod records;
 
 use contract::{

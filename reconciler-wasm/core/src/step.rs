@@ -151,10 +151,19 @@ fn take(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) {
     }
     match &situation.stage {
         Stage::Unreadable { kind, why } => {
+            // A right does not come back by itself; an API server does.
+            let (found, way) = if why.contains("forbidden") {
+                (FindingKind::Blocked, "Give the operator that right.")
+            } else {
+                (
+                    FindingKind::Waiting,
+                    "It is tried again until the API server answers.",
+                )
+            };
             step.find(
-                FindingKind::Blocked,
+                found,
                 Reason::KubernetesUnreadable,
-                format!("{kind} could not be listed ({why}), so nothing is done. Check the operator's permissions and the API server."),
+                format!("{kind} could not be listed ({why}), so nothing is done. {way}"),
             );
             step.look_again(LATER, Reason::KubernetesUnreadable);
         }

@@ -1,12 +1,12 @@
 //! A cluster that is born from a backup.
 
 use anyhow::{Context, Result, ensure};
-use kube::api::DeleteParams;
+use contract::ResourceKind;
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::{Progress, wait};
 
-use super::{PATIENCE, api, back_up, holds, load_image, succeeded, wish};
+use super::{PATIENCE, back_up, holds, load_image, succeeded, wish};
 use crate::backup::{KEY, apply};
 use crate::members::restarts;
 use crate::minio::MinIo;
@@ -60,8 +60,7 @@ pub(crate) async fn born_from(scenario: &mut Scenario) -> Result<()> {
         cluster.becomes_healthy(3).await?;
     }
     ensure!(cluster.member_names().await? == names, "a member was lost");
-    api(scenario)
-        .delete("anew", &DeleteParams::default())
-        .await?;
+    let restore = scenario.resource(ResourceKind::EtcdRestore, "anew");
+    restore.delete().await?;
     cluster.becomes_healthy(3).await
 }

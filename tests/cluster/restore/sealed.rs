@@ -1,11 +1,10 @@
 //! A restore of members that speak TLS, after the loss of their quorum.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
-use tests::scenario::{Authority, ClientFiles, Scenario, names_of, old_secret, spec};
+use tests::scenario::Scenario;
 
 use super::{identity, load_image, succeeded, wish};
-use crate::backup::{self, KEY, apply, client_url, manifest};
+use crate::backup::{self, KEY, apply};
 use crate::minio::MinIo;
 
 /// Members that speak TLS keep their certificates; the quorum was lost with two disks.
@@ -13,34 +12,7 @@ pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
     load_image(scenario).await?;
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
-    let authority = Authority::make()?;
-    let names = names_of("sealed", scenario.namespace());
-    let client = authority.issue(&[])?;
-    for secret in [
-        old_secret("peer-tls", "peer", &authority.issue(&names)?, &authority),
-        old_secret(
-            "server-tls",
-            "server",
-            &authority.issue(&names)?,
-            &authority,
-        ),
-        old_secret("client-tls", "etcd-client", &client, &authority),
-    ] {
-        apply(scenario, &secret).await?;
-    }
-    let mut spec = spec::on_volumes(3);
-    spec["TLS"] = json!({"static": {
-        "member": {"peerSecret": "peer-tls", "serverSecret": "server-tls"},
-        "operatorSecret": "client-tls",
-    }});
-    let cluster = scenario.create("sealed", spec).await?;
-    let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
-    cluster.becomes_healthy(3).await?;
-    cluster.etcd().await?.put("kept", "yes").await?;
-    let url = client_url("https", &cluster);
-    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
-    wanted["spec"]["clientTLSSecret"] = json!("client-tls");
-    apply(scenario, &wanted).await?;
+    let cluster = backup::sealed(scenario, &store).await?;
     backup::succeeded(scenario, "sealed").await?;
     let uids = identity(&cluster).await?;
 
@@ -59,7 +31,7 @@ pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
         let volumes = pod.spec.and_then(|spec| spec.volumes).unwrap_or_default();
         let mut secrets = volumes.iter().filter_map(|one| one.secret.as_ref());
         ensure!(
-            secrets.any(|one| one.secret_name.as_deref() == Some("peer-tls")),
+            secrets.any(|one| one.secret_name.as_deref() == Some("etcd-peer-tls")),
             "a member has no certificate"
         );
     }

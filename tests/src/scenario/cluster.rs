@@ -6,16 +6,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use contract::{
-    Condition, ConditionStatus, EtcdClusterStatus, GROUP, KIND, PLURAL, Phase, VERSION,
-};
+use contract::{Condition, ConditionStatus, EtcdClusterStatus, KIND, PLURAL, Phase, VERSION};
 use k8s_openapi::api::core::v1 as core;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{DeleteParams, ListParams};
+use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use super::{Children, ClientFiles, Etcd, Member};
+use super::{Children, ClientFiles, Etcd, Member, Resource};
 use crate::testbed::{Testbed, wait};
 
 /// How long forming or changing may take, on a machine that does much else.
@@ -69,39 +67,23 @@ impl Cluster {
         &self.testbed
     }
 
-    fn api(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk(GROUP, VERSION, KIND);
-        let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
-        Api::namespaced_with(self.testbed.client(), &self.namespace, &resource)
-    }
-
     fn pods_api(&self) -> Api<core::Pod> {
         Api::namespaced(self.testbed.client(), &self.namespace)
     }
 
+    fn object(&self) -> Resource {
+        let client = self.testbed.client();
+        Resource::new(client, &self.namespace, VERSION, KIND, PLURAL, &self.name)
+    }
+
     /// Creates it; the error is the API server's refusal.
     pub async fn create(&self, spec: Value) -> Result<()> {
-        let object = serde_json::from_value(json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"),
-            "kind": KIND,
-            "metadata": {"name": self.name},
-            "spec": spec,
-        }))?;
-        self.api()
-            .create(&PostParams::default(), &object)
-            .await
-            .map(drop)
-            .map_err(refusal)
+        self.object().create(spec).await
     }
 
     /// Merges into its spec; the error is the API server's refusal.
     pub async fn edit(&self, spec: Value) -> Result<()> {
-        let patch = Patch::Merge(json!({"spec": spec}));
-        self.api()
-            .patch(&self.name, &PatchParams::default(), &patch)
-            .await
-            .map(drop)
-            .map_err(refusal)
+        self.object().edit(spec).await
     }
 
     /// Asks for another number of members.
@@ -111,24 +93,12 @@ impl Cluster {
 
     /// The resource as it is stored.
     pub async fn resource(&self) -> Result<DynamicObject> {
-        self.api()
-            .get(&self.name)
-            .await
-            .with_context(|| format!("EtcdCluster {}", self.name))
+        self.object().get().await
     }
 
     /// Its status; empty while it has none.
     pub async fn status(&self) -> Result<EtcdClusterStatus> {
-        let resource = self.resource().await?;
-        let status = resource
-            .data
-            .get("status")
-            .filter(|status| !status.is_null())
-            .cloned();
-        status.map_or_else(
-            || Ok(EtcdClusterStatus::default()),
-            |status| Ok(serde_json::from_value(status)?),
-        )
+        Ok(self.object().status().await?.unwrap_or_default())
     }
 
     /// Deletes it and waits until nothing of it is left.
@@ -138,12 +108,10 @@ impl Cluster {
             .await?
             .uid()
             .context("the resource has no UID")?;
-        self.api()
-            .delete(&self.name, &DeleteParams::default())
-            .await?;
+        self.object().delete().await?;
         wait::until(format!("the end of {}", self.name), PATIENCE, async || {
             ensure!(
-                self.api().get_opt(&self.name).await?.is_none(),
+                self.object().find().await?.is_none(),
                 "the resource is there"
             );
             let left = Children::owned_by(&self.testbed.client(), &self.namespace, &uid).await?;
@@ -387,11 +355,4 @@ fn told(status: &EtcdClusterStatus) -> String {
         )
     });
     told.collect::<Vec<_>>().join(" | ")
-}
-
-fn refusal(error: kube::Error) -> anyhow::Error {
-    if let kube::Error::Api(status) = &error {
-        return anyhow!("{}", status.message);
-    }
-    error.into()
 }

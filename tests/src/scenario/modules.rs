@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use contract::{
-    GROUP, MODULE_KEY, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ModulePhase,
-    ReconcilerModuleStatus,
+    MODULE_KEY, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ModulePhase, ReconcilerModuleStatus,
 };
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::Scenario;
+use super::{Resource, Scenario};
 use crate::testbed::wait;
 
 /// How long loading or a change may take, on a machine that does much else.
@@ -79,48 +77,30 @@ impl Scenario {
 }
 
 impl ReconcilerModule {
-    fn api(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk(GROUP, MODULE_VERSION, MODULE_KIND);
-        let resource = ApiResource::from_gvk_with_plural(&kind, MODULE_PLURAL);
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    fn object(&self) -> Resource {
+        let (client, namespace) = (self.client.clone(), &self.namespace);
+        let (kind, plural) = (MODULE_KIND, MODULE_PLURAL);
+        Resource::new(client, namespace, MODULE_VERSION, kind, plural, &self.name)
     }
 
     /// Creates it; the error is the API server's refusal.
     pub async fn create(&self, spec: Value) -> Result<()> {
-        let object = serde_json::from_value(json!({
-            "apiVersion": format!("{GROUP}/{MODULE_VERSION}"),
-            "kind": MODULE_KIND,
-            "metadata": {"name": self.name},
-            "spec": spec,
-        }))?;
-        self.api()
-            .create(&PostParams::default(), &object)
-            .await
-            .map(drop)
-            .map_err(refusal)
+        self.object().create(spec).await
     }
 
     /// Merges into its spec; nulls remove. The error is the API server's refusal.
     pub async fn edit(&self, spec: Value) -> Result<()> {
-        let patch = Patch::Merge(json!({ "spec": spec }));
-        self.api()
-            .patch(&self.name, &PatchParams::default(), &patch)
-            .await
-            .map(drop)
-            .map_err(refusal)
+        self.object().edit(spec).await
     }
 
     /// Deletes it.
     pub async fn delete(&self) -> Result<()> {
-        self.api()
-            .delete(&self.name, &DeleteParams::default())
-            .await?;
-        Ok(())
+        self.object().delete().await
     }
 
     /// Its status of the present spec.
     pub async fn status(&self) -> Result<ReconcilerModuleStatus> {
-        let object = self.api().get(&self.name).await?;
+        let object = self.object().get().await?;
         let status = object.data.get("status").cloned().unwrap_or_default();
         let status: Option<ReconcilerModuleStatus> = serde_json::from_value(status)?;
         let status = status.context("it has no status")?;
@@ -187,11 +167,4 @@ impl ReconcilerModule {
         })
         .await
     }
-}
-
-fn refusal(error: kube::Error) -> anyhow::Error {
-    if let kube::Error::Api(status) = &error {
-        return anyhow!("{}", status.message);
-    }
-    error.into()
 }

@@ -16,6 +16,10 @@ use super::wait;
 /// Writes "pid start-time" and becomes the program, so the file is right whatever happens to the starter.
 const BECOME: &str = r#"printf '%s %s\n' $$ "$(cut -d' ' -f22 /proc/$$/stat)" >"$0.new" && mv "$0.new" "$0" && exec "$@""#;
 
+/// Go's collector runs when the heap has grown by so many percent. A whole Kubernetes on two processors has memory to
+/// spare, and no time (<https://pkg.go.dev/runtime#hdr-Environment_Variables>).
+const GOGC: &str = "400";
+
 /// A process of the testbed, named by its pid file and log.
 #[derive(Clone, Debug)]
 pub(crate) struct Daemon {
@@ -57,7 +61,8 @@ impl Daemon {
         starter
             .args(["--fork", "sh", "-c", BECOME])
             .arg(&self.pid_file)
-            .args(command);
+            .args(command)
+            .env("GOGC", GOGC);
         let status = starter
             .current_dir("/")
             .stdin(std::process::Stdio::null())

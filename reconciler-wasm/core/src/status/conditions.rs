@@ -26,7 +26,7 @@ const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";
 const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
-const BLOCKED: &str = "Blocked";
+pub(crate) const BLOCKED: &str = "Blocked";
 const CERTIFICATES: &str = "CertificatesValid";
 
 /// What an alarm of etcd means for those who use it; the graver one first.
@@ -117,24 +117,33 @@ fn progressing(step: &Step) -> Claim {
         .findings
         .iter()
         .find(|finding| matches!(finding.kind, FindingKind::Doing | FindingKind::Waiting));
-    under_way.map_or_else(
-        || {
-            claim(
-                PROGRESSING,
-                ConditionStatus::False,
-                Reason::AsSpecified,
-                "Nothing is under way.".to_owned(),
-            )
-        },
-        |finding| {
-            claim(
-                PROGRESSING,
-                ConditionStatus::True,
-                finding.reason,
-                finding.message.clone(),
-            )
-        },
-    )
+    match (under_way, stuck(step)) {
+        (Some(finding), _) => claim(
+            PROGRESSING,
+            ConditionStatus::True,
+            finding.reason,
+            finding.message.clone(),
+        ),
+        (None, Some(finding)) => claim(
+            PROGRESSING,
+            ConditionStatus::False,
+            finding.reason,
+            format!("Nothing is under way; {BLOCKED} says why."),
+        ),
+        (None, None) => claim(
+            PROGRESSING,
+            ConditionStatus::False,
+            Reason::AsSpecified,
+            "Nothing is under way.".to_owned(),
+        ),
+    }
+}
+
+/// What nothing but a person can change.
+fn stuck(step: &Step) -> Option<&Finding> {
+    step.findings
+        .iter()
+        .find(|finding| matches!(finding.kind, FindingKind::Invalid | FindingKind::Blocked))
 }
 
 fn degraded(situation: &Situation<'_>, living: Option<&Living<'_>>, asleep: bool) -> Claim {
@@ -285,11 +294,7 @@ fn recovering(step: &Step) -> Claim {
 }
 
 fn blocked(step: &Step) -> Claim {
-    let stuck = step
-        .findings
-        .iter()
-        .find(|finding| matches!(finding.kind, FindingKind::Invalid | FindingKind::Blocked));
-    stuck.map_or_else(
+    stuck(step).map_or_else(
         || {
             claim(
                 BLOCKED,

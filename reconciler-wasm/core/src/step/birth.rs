@@ -89,10 +89,7 @@ fn begin(
         &snapshot.resource,
         EventType::Normal,
         Reason::Forming,
-        format!(
-            "Starting {size} members of etcd {} together",
-            cluster.version
-        ),
+        format!("Starting {} with etcd {}", together(size), cluster.version),
     ));
     furnish::furnish(cluster, situation, None, step);
     for name in &birth.members {

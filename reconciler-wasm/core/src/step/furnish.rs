@@ -214,8 +214,8 @@ fn say_foreign(kind: ObjectKind, name: &str, owner: &str, step: &mut Step) {
         FindingKind::Blocked,
         Reason::ForeignObject,
         format!(
-            "{} {name} belongs to {owner} and is left alone, but this cluster needs that name. Delete or rename it, or \
-             create the cluster under another name.",
+            "{} {name} belongs to {owner} and is left alone, but this cluster needs that name. Delete it if nobody \
+             needs it, or create the cluster under another name.",
             kind.name()
         ),
     );

@@ -164,7 +164,7 @@ fn settle(situation: &Situation<'_>, living: &Living<'_>, what: Reason, step: &m
         FindingKind::Waiting,
         Reason::Settling,
         format!(
-            "{what} goes on once all voters have been connected for {} s, as etcd demands.",
+            "{what} goes on once more voters have been connected for {} s, as etcd demands.",
             SETTLED.0 / 1000
         ),
     );

@@ -11,6 +11,7 @@ use crate::assess::{Living, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quantity;
+use crate::status::conditions::BLOCKED;
 use crate::validate::Cluster;
 
 /// How often a refused growth is asked for again, and in how long a part of that time.
@@ -110,7 +111,8 @@ fn refusal(situation: &Situation<'_>, too_small: &[&Volume]) -> Option<String> {
     let told = memory
         .conditions
         .iter()
-        .find(|told| is_told && told.reason == Reason::VolumeNotGrown.name())
+        .find(|told| told.kind == BLOCKED && told.reason == Reason::VolumeNotGrown.name())
+        .filter(|_| is_told)
         .map(|told| told.message.clone());
     told.or_else(|| {
         let past = situation.snapshot.outcomes.iter().find(is_theirs)?;

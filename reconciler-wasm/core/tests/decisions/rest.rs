@@ -1,6 +1,6 @@
 //! A cluster at rest, paused, deleted or not to be read: what stays undone, and what is said.
 
-use contract::{ConditionStatus, Effect, Observed, Reason};
+use contract::{ConditionStatus, Effect, FindingKind, Observed, Reason};
 use serde_json::json;
 
 use crate::fixture::{World, effects, fresh, healthy, member, reports, written};
@@ -92,12 +92,37 @@ fn a_paused_cluster_gets_status_only() {
 }
 
 #[test]
-fn unreadable_pods_stop_everything() {
-    let mut world = healthy(3).wanting(5);
-    world.snapshot.objects.pods = Observed::Unknown("forbidden".to_owned());
-    let decision = world.decide();
-    assert_eq!(effects(&decision), [""; 0]);
-    assert!(reports(&decision, Reason::KubernetesUnreadable));
+fn unreadable_pods_stop_everything_and_only_a_missing_right_waits_for_a_person() {
+    for (why, kind) in [
+        (
+            "pods is forbidden: User \"binnacle\" cannot list",
+            FindingKind::Blocked,
+        ),
+        ("connection refused", FindingKind::Waiting),
+    ] {
+        let mut world = healthy(3).wanting(5);
+        world.snapshot.objects.pods = Observed::Unknown(why.to_owned());
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        let found = &decision.report.findings[0];
+        assert_eq!(
+            (found.reason, found.kind),
+            (Reason::KubernetesUnreadable, kind)
+        );
+    }
+}
+
+/// The status once said that all was as specified, while nothing could go on without a person.
+#[test]
+fn what_waits_for_a_person_is_not_told_as_being_at_rest() {
+    let world = healthy(3).wiped(1).wiped(2).without_list();
+    let status = written(&world.decide()).unwrap();
+    let progressing = status
+        .conditions
+        .iter()
+        .find(|one| one.kind == "Progressing");
+    let told = progressing.map(|one| (one.status, one.reason.as_str()));
+    assert_eq!(told, Some((ConditionStatus::False, "QuorumLost")));
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Ground {
         ensure!(
             !image.is_empty(),
             "KUBECONFIG is set, so that cluster is used, and it must be able to pull the operator's image. `make image` \
-             builds it into an archive; push or load that (kind load image-archive binnacle.tar) and say its name: \
+             builds it into an archive; push or load that (kind load image-archive target/binnacle.tar) and say its name: \
              IMAGE=binnacle:dev make run. Or unset KUBECONFIG, and a Kubernetes is started here."
         );
         let client = Client::try_default()

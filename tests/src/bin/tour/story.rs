@@ -10,6 +10,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
 use serde::de::DeserializeOwned;
+use tests::pods;
 use tests::testbed::wait;
 
 use crate::ground::{Ground, NAMESPACE};
@@ -140,11 +141,11 @@ impl Teller {
         };
         let uid = cluster.uid().unwrap_or_default();
         let ours = ListParams::default().labels(&format!("{}={NAME}", names::CLUSTER_LABEL));
-        let pods: Api<Pod> = Api::namespaced(ground.client(), NAMESPACE);
-        for pod in pods.list(&ours).await? {
+        let members: Api<Pod> = Api::namespaced(ground.client(), NAMESPACE);
+        for pod in members.list(&ours).await? {
             // A cluster of the same name may have been deleted a moment ago.
             if pod.owner_references().iter().any(|owner| owner.uid == uid) {
-                self.say(format!("pod {}", pod.name_any()), pod_state(&pod));
+                self.say(format!("pod {}", pod.name_any()), pods::state(&pod));
             }
         }
         let ours = ListParams::default().fields(&format!("regarding.uid={uid}"));
@@ -171,20 +172,4 @@ impl Teller {
 fn beginning(message: &str) -> String {
     let end = message.find(". ").map_or(message.len(), |end| end + 1);
     message[..end].to_owned()
-}
-
-fn pod_state(pod: &Pod) -> String {
-    let status = pod.status.clone().unwrap_or_default();
-    let phase = status.phase.unwrap_or_default();
-    let is_ready = status
-        .conditions
-        .unwrap_or_default()
-        .iter()
-        .any(|one| one.type_ == "Ready" && one.status == "True");
-    let node = pod
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.node_name.as_deref())
-        .map_or_else(|| "no node yet".to_owned(), |node| format!("on {node}"));
-    format!("{phase}{}, {node}", if is_ready { ", ready" } else { "" })
 }
