@@ -3,8 +3,9 @@
 use std::env;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
-use kube::Client;
+use anyhow::{Result, anyhow, ensure};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
 use tests::kubectl::Kubectl;
 use tests::operator::Build;
 use tests::testbed::tools::Tool;
@@ -66,13 +67,15 @@ impl Ground {
              builds it into an archive; push or load that (kind load image-archive target/binnacle.tar) and say its name: \
              IMAGE=binnacle:dev make run. Or unset KUBECONFIG, and a Kubernetes is started here."
         );
-        let client = Client::try_default()
-            .await
-            .context("the kubeconfig of KUBECONFIG cannot be used")?;
+        let client = named().await?;
         let version = client
             .apiserver_version()
             .await
-            .context("the cluster of KUBECONFIG does not answer")?;
+            .map_err(anyhow::Error::from)
+            .map_err(|error| {
+                let cause = error.root_cause();
+                anyhow!("the cluster of KUBECONFIG does not answer: {cause}")
+            })?;
         println!("  Kubernetes {} answers", version.git_version);
         let kubectl = Kubectl {
             program: kubectl().await?,
@@ -122,6 +125,15 @@ impl Ground {
             Kind::Foreign { .. } => false,
         }
     }
+}
+
+/// A client of the cluster that KUBECONFIG names. What kube says of an error has its sources in it.
+async fn named() -> Result<Client> {
+    let unusable = |error: KubeconfigError| anyhow!("KUBECONFIG cannot be used: {error}");
+    let found = Kubeconfig::from_env().map_err(unusable)?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(found.unwrap_or_default(), &options).await;
+    Ok(Client::try_from(config.map_err(unusable)?)?)
 }
 
 /// The system's kubectl, else one of our own.
