@@ -38,6 +38,7 @@ use crate::observe::shelf::Scope;
 use crate::pass::{Memories, Passes};
 use crate::queue::Queue;
 use crate::recorder::{Header, Limits, Recorder};
+use crate::registry::SideProcess;
 use crate::rollout::{self, Parts, Sources};
 use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
@@ -193,6 +194,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             client: client.clone(),
             namespace: namespace.clone(),
             built_in: Arc::new(source.bytes),
+            registries: SideProcess::of_this_program()
+                .context("the system does not say which program this is")?,
             key,
         },
         instance: identity.clone(),

@@ -5,10 +5,11 @@ mod signer;
 use anyhow::{Context, Result, ensure};
 use host::error::Chain;
 use host::module::digest;
-use host::registry::{Access, Error, Login, Pushed, Reference, pull, push, resolve};
+use host::registry::{Access, Error, Login, Pulled, Pushed, Reference, SideProcess, push};
 use host::signature::PublicKey;
 use small::Text;
 use tests::registry::Registry;
+use tests::sealed::sealed;
 
 use signer::Signer;
 
@@ -29,6 +30,23 @@ fn plain() -> Access {
 
 fn reference(registry: &Registry, rest: &str) -> Result<Reference> {
     Ok(registry.repository(rest).parse()?)
+}
+
+fn aside() -> SideProcess {
+    SideProcess::of(sealed().binary.clone())
+}
+
+async fn pull(
+    reference: &Reference,
+    access: Access,
+    wanted: Option<&str>,
+    signed: bool,
+) -> Result<Pulled, Error> {
+    aside().pull(reference, access, wanted, signed).await
+}
+
+async fn resolve(reference: &Reference) -> Result<String, Error> {
+    aside().resolve(reference, plain()).await
 }
 
 async fn refused(reference: &Reference, access: Access) -> String {
@@ -54,13 +72,10 @@ async fn what_was_pushed_is_pulled_by_its_tag_until_that_is_moved_and_by_its_dig
     for reference in [&tag, &by_digest] {
         let pulled = pull(reference, plain(), Some(&digest(&first)), true).await?;
         ensure!(pulled.bytes == first && pulled.artifact == artifact && pulled.proof.is_none());
-        ensure!(resolve(reference, plain()).await? == manifest);
+        ensure!(resolve(reference).await? == manifest);
     }
     push(&tag, plain(), second.clone()).await?;
-    ensure!(
-        resolve(&tag, plain()).await? != manifest,
-        "the tag was not moved"
-    );
+    ensure!(resolve(&tag).await? != manifest, "the tag was not moved");
     let other = pull(&tag, plain(), Some(&digest(&first)), false).await;
     ensure!(matches!(other, Err(Error::Other { .. })), "{other:?}");
     ensure!(pull(&by_digest, plain(), None, false).await?.bytes == first);

@@ -17,7 +17,7 @@ pub use failure::Error;
 
 use super::wanted::{Signatory, Source, Wanted, wanted};
 use crate::module::{MODULE_LIMIT, digest};
-use crate::registry::{Access, Login, Pulled, pull, resolve};
+use crate::registry::{Access, Login, Pulled, SideProcess};
 use crate::signature::{Proof, PublicKey};
 
 /// Where modules come from, and whose signature all of them need.
@@ -29,6 +29,8 @@ pub struct Sources {
     pub namespace: String,
     /// The bytes of the module that the operator was started with.
     pub built_in: Arc<Vec<u8>>,
+    /// What asks registries.
+    pub registries: SideProcess,
     /// The key that every other module must be signed with, if there is one.
     pub key: Option<PublicKey>,
 }
@@ -106,7 +108,10 @@ impl Sources {
                     artifact,
                     bytes,
                     proof,
-                } = pull(reference, access, digest, is_signed).await?;
+                } = self
+                    .registries
+                    .pull(reference, access, digest, is_signed)
+                    .await?;
                 (fetched.bytes, fetched.proof) = (bytes, proof);
                 fetched.artifact = Some(artifact);
                 reference.to_string()
@@ -159,7 +164,7 @@ impl Sources {
             }
             Source::Oci { reference, .. } => {
                 let access = self.access(source).await?;
-                Ok(resolve(reference, access).await?)
+                Ok(self.registries.resolve(reference, access).await?)
             }
         }
     }

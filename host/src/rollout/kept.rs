@@ -59,6 +59,7 @@ mod tests {
     use super::super::wanted::wanted;
     use super::*;
     use crate::module::digest;
+    use crate::registry::SideProcess;
     use crate::signature::PublicKey;
     use crate::testing::ApiServer;
 
@@ -83,6 +84,7 @@ mod tests {
             client: ApiServer::default().client(),
             namespace: "infra".to_owned(),
             built_in: Arc::default(),
+            registries: SideProcess::of(PathBuf::new()),
             key: PublicKey::parse(&key.public_key_pem()).ok(),
         };
         let (ours_alone, others) = (wanting(&ours), wanting(&key()));

@@ -50,6 +50,7 @@ fn sources(server: &ApiServer, key: Option<PublicKey>) -> Sources {
         client: server.client(),
         namespace: "infra".to_owned(),
         built_in: Arc::new(MODULE.to_vec()),
+        registries: SideProcess::of(PathBuf::new()),
         key,
     }
 }
