@@ -45,7 +45,9 @@ use crate::telemetry;
 use crate::upgradeable;
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
-use settings::{in_words, random_identity, recordings_directory, scopes, selection, signature_key};
+use settings::{
+    in_words, random_identity, recordings_directory, scopes, selection, signature_policy,
+};
 use watches::start_watches;
 
 /// Threads that wait for answers.
@@ -80,6 +82,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         kubeconfig,
         module,
         module_signature_key,
+        module_signature_issuer,
+        module_signature_subject,
+        module_signature_trusted_root,
         operator_image,
         watch_namespace,
         namespace,
@@ -96,7 +101,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         old,
     } = args;
     let cluster_wide = old.is_cluster_wide();
-    let key = module_signature_key.map(signature_key).transpose()?;
+    let policy = signature_policy(
+        module_signature_key,
+        module_signature_issuer.zip(module_signature_subject),
+        module_signature_trusted_root,
+    )?;
     let idle_flags = old.judge()?;
     telemetry::start(log_format, &log).context("--log cannot be read")?;
     for said in idle_flags {
@@ -196,7 +205,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             built_in: Arc::new(source.bytes),
             registries: SideProcess::of_this_program()
                 .context("the system does not say which program this is")?,
-            key,
+            policy,
         },
         instance: identity.clone(),
         leadership: leadership.clone(),

@@ -10,6 +10,7 @@ use contract::MODULE_KEY;
 use host::module::{Module, digest};
 use host::registry::SideProcess;
 use host::rollout::Sources;
+use host::signature::Policy;
 use k8s_openapi::ByteString;
 use kube::Client;
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ async fn every_module_comes_through_each_source_as_it_is_and_is_contained() {
         namespace: "default".to_owned(),
         built_in: Arc::default(),
         registries: SideProcess::of(binnacle().binary.clone()),
-        key: None,
+        policy: Policy::default(),
     };
     let engine = engine();
     for (number, attempt) in attempts.iter().enumerate() {

@@ -235,13 +235,19 @@ fn config(plain_http: bool) -> ClientConfig {
             ..config
         };
     }
-    // Neither a redirection nor the place that gives out tokens may lead to where everybody reads a login, and the library has
-    // no other way to forbid it. Naming one proxy, it has to be told of the others.
+    let https = variable(["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
+    let except = variable(["NO_PROXY", "no_proxy"]).filter(|_| https.is_some());
+    with_tls(config, https, except)
+}
+
+/// Neither a redirection nor the place that gives out tokens may lead to where everybody reads a login, and the library has no
+/// other way to forbid it than a proxy that nobody has. Told of that one, it has to be told of the environment's.
+fn with_tls(config: ClientConfig, proxy: Option<String>, except: Option<String>) -> ClientConfig {
     ClientConfig {
         protocol: ClientProtocol::Https,
         http_proxy: Some(NOWHERE.to_owned()),
-        https_proxy: variable(["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
-        no_proxy: variable(["NO_PROXY", "no_proxy"]),
+        https_proxy: proxy,
+        no_proxy: except,
         ..config
     }
 }
@@ -284,4 +290,30 @@ const fn is_absence(code: &OciErrorCode) -> bool {
 fn beginning(said: &str) -> String {
     let printed = said.chars().filter(|letter| !letter.is_control());
     printed.take(LETTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_login_goes_nowhere_without_tls_whatever_a_registry_names() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::try_from(ClientConfig {
+            protocol: ClientProtocol::HttpsExcept(vec![address.clone()]),
+            ..with_tls(ClientConfig::default(), None, None)
+        });
+        let client = client.expect("a client");
+        let (team, tag) = ("team/module".to_owned(), "1".to_owned());
+        let named = oci_client::Reference::with_tag(address, team, tag);
+        let login = RegistryAuth::Basic("reader".to_owned(), "hunter2".to_owned());
+        let asked = client.auth(&named, &login, RegistryOperation::Pull);
+        asked.await.expect_err("it is not asked");
+        let came = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
+        assert!(came.is_err(), "it was asked without TLS");
+    }
 }

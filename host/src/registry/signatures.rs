@@ -9,7 +9,7 @@ use super::Error;
 use super::artifact::manifest;
 use super::reference::is_digest;
 use super::repository::Repository;
-use crate::signature::{Form, Signed};
+use crate::signature::Signed;
 
 /// Where cosign puts a signature in its older form.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
@@ -17,8 +17,8 @@ const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 /// As many of each form are looked at.
 const SIGNATURES: usize = 16;
-/// A payload and a bundle have less than a kilobyte each.
-const LIMIT: u64 = 16 << 10;
+/// A payload has less than a kilobyte, and a bundle with a certificate and a log's proof about ten.
+const LIMIT: u64 = 64 << 10;
 
 impl Repository {
     /// Those of the artifact of this digest.
@@ -37,11 +37,7 @@ impl Repository {
             let annotations = layer.annotations.unwrap_or_default();
             if let Some(signature) = annotations.get(SIGNATURE) {
                 let payload = self.blob(&layer.digest, size).await?;
-                signed.push(Signed {
-                    form: Form::Simple,
-                    payload: String::from_utf8_lossy(&payload).into_owned(),
-                    signature: signature.clone(),
-                });
+                signed.push(Signed::simple(&payload, signature, &annotations));
             }
         }
         Ok(signed)

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::module::digest;
     use crate::registry::SideProcess;
-    use crate::signature::PublicKey;
+    use crate::signature::{Policy, PublicKey};
     use crate::testing::ApiServer;
 
     const MODULE: &[u8] = b"\0asm: a module";
@@ -85,7 +85,10 @@ mod tests {
             namespace: "infra".to_owned(),
             built_in: Arc::default(),
             registries: SideProcess::of(PathBuf::new()),
-            key: PublicKey::parse(&key.public_key_pem()).ok(),
+            policy: Policy {
+                key: PublicKey::parse(&key.public_key_pem()).ok(),
+                ..Policy::default()
+            },
         };
         let (ours_alone, others) = (wanting(&ours), wanting(&key()));
         let found = async |sources: &Sources| kept(sources, folder.path(), &wanted, &name).await;
