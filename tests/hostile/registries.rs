@@ -7,8 +7,8 @@ use axum::body::{Body, Bytes};
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use host::module::digest;
-use host::registry::{Access, Reference, SideProcess};
+use host::module::{MODULE_LIMIT, digest};
+use host::registry::{Access, Error, Pulled, Reference, SideProcess};
 use serde_json::json;
 use tests::sealed::sealed;
 use tokio::net::TcpListener;
@@ -23,8 +23,10 @@ fn endless(byte: u8) -> Response {
     Body::from_stream(pieces).into_response()
 }
 
-/// Asks the registry that answers so for a module, and gives what a person is told.
-async fn told(answer: impl Fn(&str, &str) -> Response + Clone + Send + Sync + 'static) -> String {
+/// Asks the registry that answers so for a module.
+async fn asked(
+    answer: impl Fn(&str, &str) -> Response + Clone + Send + Sync + 'static,
+) -> Result<Pulled, Error> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let itself = address.clone();
@@ -39,15 +41,21 @@ async fn told(answer: impl Fn(&str, &str) -> Response + Clone + Send + Sync + 's
     let aside = SideProcess::of(sealed().binary.clone());
     let pulled = aside.pull(&reference, access, None, true).await;
     served.abort();
-    pulled.expect_err("it is refused").to_string()
+    pulled
 }
 
-fn manifest(module: &[u8]) -> Response {
+/// What a person is told of such a registry.
+async fn told(answer: impl Fn(&str, &str) -> Response + Clone + Send + Sync + 'static) -> String {
+    let refused = asked(answer).await;
+    refused.expect_err("it is refused").to_string()
+}
+
+fn manifest(module: &[u8]) -> String {
     let layer =
         json!({"mediaType": "application/wasm", "digest": digest(module), "size": module.len()});
     let config = json!({"mediaType": "application/json", "digest": digest(b"{}"), "size": 2});
     let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
-    manifest.to_string().into_response()
+    manifest.to_string()
 }
 
 fn absent() -> Response {
@@ -81,7 +89,7 @@ async fn a_manifest_an_error_a_token_and_a_list_without_an_end_end_the_process_t
     assert!(found.contains(ENDLESS), "a token: {found}");
     let found = told(move |path, _| match path {
         "/v2/" => ().into_response(),
-        "/v2/hostile/module/manifests/1" => manifest(module),
+        "/v2/hostile/module/manifests/1" => manifest(module).into_response(),
         path if path.contains("/blobs/") => module.into_response(),
         path if path.contains("/referrers/") => endless(b'['),
         _ => absent(),
@@ -90,12 +98,28 @@ async fn a_manifest_an_error_a_token_and_a_list_without_an_end_end_the_process_t
     assert!(found.contains(ENDLESS), "a list of signatures: {found}");
 }
 
+/// The memory that there is must do for what is meant well.
+#[tokio::test]
+async fn the_largest_module_that_there_may_be_is_pulled() {
+    let module = Bytes::from(vec![0x5a; MODULE_LIMIT]);
+    let (layer, served) = (manifest(&module), module.clone());
+    let pulled = asked(move |path, _| match path {
+        "/v2/" => ().into_response(),
+        "/v2/hostile/module/manifests/1" => layer.clone().into_response(),
+        path if path.contains("/blobs/") => served.clone().into_response(),
+        _ => absent(),
+    })
+    .await;
+    let pulled = pulled.expect("a module");
+    assert!(pulled.bytes == module, "it is another");
+}
+
 /// What is read piece by piece is cut off where it is too long.
 #[tokio::test]
 async fn a_layer_without_an_end_is_cut_off() {
     let found = told(|path, _| match path {
         "/v2/" => ().into_response(),
-        "/v2/hostile/module/manifests/1" => manifest(b"\0asm: a module"),
+        "/v2/hostile/module/manifests/1" => manifest(b"\0asm: a module").into_response(),
         _ => endless(0),
     })
     .await;

@@ -90,34 +90,34 @@ fn who_is_not_certified_by_a_trusted_authority_for_that_time_and_use_is_nobody()
     };
     let signer = ours(&sigstore);
     assert_eq!(why(&signer, &now, began + 1), "");
+    // The same logs, and another authority.
+    let mut other: Value = serde_json::from_str(&sigstore.trusted_root()).expect("JSON");
+    let theirs: Value = serde_json::from_str(&Sigstore::new().trusted_root()).expect("JSON");
+    other["certificateAuthorities"] = theirs["certificateAuthorities"].clone();
+    let other = identity(ISSUER, SUBJECT, &other.to_string());
+    let of_a_web_server = Leaf {
+        signs_code: false,
+        ..now.clone()
+    };
+    let unlogged = Leaf {
+        is_logged: false,
+        ..now.clone()
+    };
+    let past = Leaf {
+        begins: now.begins - time::Duration::hours(1),
+        ..now.clone()
+    };
+    assert_eq!(why(&signer, &past, began - 3600 + 599), "");
     for (words, found) in [
-        ("before", why(&signer, &now, began - 1)),
-        ("after", why(&signer, &now, began + 601)),
-        ("another", why(&ours(&Sigstore::new()), &now, began + 1)),
-        (
-            "web server",
-            why(
-                &signer,
-                &Leaf {
-                    signs_code: false,
-                    ..now.clone()
-                },
-                began + 1,
-            ),
-        ),
-        (
-            "unlogged",
-            why(
-                &signer,
-                &Leaf {
-                    is_logged: false,
-                    ..now.clone()
-                },
-                began + 1,
-            ),
-        ),
+        ("CertNotValidYet", why(&signer, &now, began - 1)),
+        ("CertExpired", why(&signer, &past, began - 3600 + 601)),
+        ("is in the future", why(&signer, &now, began + 601)),
+        ("InvalidSignature", why(&other, &now, began + 1)),
+        ("RequiredEku", why(&signer, &of_a_web_server, began + 1)),
+        ("missing SCT", why(&signer, &unlogged, began + 1)),
     ] {
         assert!(found.contains("not of this identity"), "{words}: {found}");
+        assert!(found.contains(words), "{words}: {found}");
     }
     // An authority that was given up before is none for what was signed later.
     let mut root: Value = serde_json::from_str(&sigstore.trusted_root()).expect("JSON");
@@ -178,19 +178,21 @@ fn what_the_log_did_not_promise_word_by_word_proves_nothing() {
         beside.insert(LOGGED.to_owned(), logged.to_string());
         beside
     };
-    let unsigned = |one: Signature| one.annotations(&sigstore);
+    let logged = |one: Signature| one.annotations(&sigstore);
     let entry_of_other = signature().with_entry_of(&sigstore.sign(ISSUER, SUBJECT, b"other"));
     let entry_of_again = signature().with_entry_of(&signature());
-    for (case, beside) in [
-        ("an unknown log", signature().annotations(&other)),
+    for (case, words, beside) in [
+        ("an unknown log", "log key", signature().annotations(&other)),
         (
             "another's promise",
+            "SET verification",
             changed(|logged, theirs| {
                 logged["SignedEntryTimestamp"] = theirs["SignedEntryTimestamp"].clone();
             }),
         ),
         (
             "another time",
+            "SET verification",
             changed(|logged, _| {
                 let at = logged["Payload"]["integratedTime"].as_i64();
                 logged["Payload"]["integratedTime"] = json!(at.unwrap_or_default() + 1);
@@ -198,14 +200,24 @@ fn what_the_log_did_not_promise_word_by_word_proves_nothing() {
         ),
         (
             "another place in it",
+            "SET verification",
             changed(|logged, _| logged["Payload"]["logIndex"] = json!(1)),
         ),
-        ("the entry of another message", unsigned(entry_of_other)),
-        ("the entry of another certificate", unsigned(entry_of_again)),
+        (
+            "the entry of another message",
+            "hash mismatch",
+            logged(entry_of_other),
+        ),
+        (
+            "the entry of another certificate",
+            "does not match",
+            logged(entry_of_again),
+        ),
     ] {
         let why = annotated(&payload, &beside).why_not_of(&ours(&sigstore), MODULE);
         let why = why.expect(case);
         assert!(why.contains("not of this identity"), "{case}: {why}");
+        assert!(why.contains(words), "{case}: {why}");
     }
     for missing in [LOGGED, "dev.sigstore.cosign/certificate"] {
         let mut beside = promised.clone();
@@ -296,4 +308,15 @@ fn what_says_nothing_of_whom_to_trust_is_refused_in_words() {
         let refused = Roots::parse(&text).expect_err("a refusal");
         assert!(refused.contains(words), "{words:?} is not in: {refused}");
     }
+}
+
+/// The file that `cosign trusted-root create` gives is of this format, with keys of all kinds.
+#[test]
+fn the_roots_of_the_public_sigstore_can_be_used_and_certify_nobody_of_ours() {
+    let root = sigstore_verify::trust_root::SIGSTORE_PRODUCTION_TRUSTED_ROOT;
+    let signer = identity(ISSUER, SUBJECT, root);
+    let sigstore = Sigstore::new();
+    let signature = sigstore.sign(ISSUER, SUBJECT, our_payload().as_bytes());
+    let proof = annotated(&our_payload(), &signature.annotations(&sigstore));
+    assert!(proof.why_not_of(&signer, MODULE).is_some());
 }
