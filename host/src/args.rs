@@ -17,6 +17,7 @@ use crate::modules::{self, DiffArgs, PackArgs, PushArgs};
 use crate::output::{self, Format};
 use crate::plan::{self, PlanArgs};
 use crate::record::{self, CheckArgs, CutArgs, PullArgs};
+use crate::registry;
 use crate::replay::{self, ReplayArgs, Verdict};
 use crate::run::{self, RunArgs};
 
@@ -116,6 +117,9 @@ enum ModuleVerb {
     /// Compile a module from standard input into the cache
     #[command(hide = true)]
     Compile(CompileArgs),
+    /// Answer a question on standard input about a module in an OCI registry
+    #[command(hide = true)]
+    Fetch,
 }
 
 #[derive(Debug, clap::Args)]
@@ -204,7 +208,9 @@ impl Verb {
             Self::Module(ModuleVerb::Pack(args)) => args.output,
             Self::Module(ModuleVerb::Push(args)) => args.output,
             Self::Module(ModuleVerb::Diff(args)) => args.output,
-            Self::Run(_) | Self::Module(ModuleVerb::Compile(_)) | Self::Member(_) => Format::Text,
+            Self::Run(_)
+            | Self::Module(ModuleVerb::Compile(_) | ModuleVerb::Fetch)
+            | Self::Member(_) => Format::Text,
         }
     }
 
@@ -245,6 +251,7 @@ impl Verb {
             }
             Self::Member(MemberVerb::Fetch(args)) => member::fetch(&args).map(|()| AS_EXPECTED),
             Self::Member(MemberVerb::Place(args)) => member::place(&args).map(|()| AS_EXPECTED),
+            Self::Module(ModuleVerb::Fetch) => registry::answer_stdin().map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Compile(args)) => {
                 Ok(module::compile_from_stdin(&args.cache_dir).map(|()| AS_EXPECTED)?)
             }

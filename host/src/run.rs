@@ -38,13 +38,16 @@ use crate::observe::shelf::Scope;
 use crate::pass::{Memories, Passes};
 use crate::queue::Queue;
 use crate::recorder::{Header, Limits, Recorder};
+use crate::registry::SideProcess;
 use crate::rollout::{self, Parts, Sources};
 use crate::roster::{Lineup, Roster, Seat};
 use crate::telemetry;
 use crate::upgradeable;
 use dispatch::dispatch;
 pub(crate) use settings::kube_config;
-use settings::{in_words, random_identity, recordings_directory, scopes, selection, signature_key};
+use settings::{
+    in_words, random_identity, recordings_directory, scopes, selection, signature_policy,
+};
 use watches::start_watches;
 
 /// Threads that wait for answers.
@@ -79,6 +82,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         kubeconfig,
         module,
         module_signature_key,
+        module_signature_issuer,
+        module_signature_subject,
+        module_signature_trusted_root,
         operator_image,
         watch_namespace,
         namespace,
@@ -95,7 +101,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         old,
     } = args;
     let cluster_wide = old.is_cluster_wide();
-    let key = module_signature_key.map(signature_key).transpose()?;
+    let policy = signature_policy(
+        module_signature_key,
+        module_signature_issuer.zip(module_signature_subject),
+        module_signature_trusted_root,
+    )?;
     let idle_flags = old.judge()?;
     telemetry::start(log_format, &log).context("--log cannot be read")?;
     for said in idle_flags {
@@ -193,7 +203,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             client: client.clone(),
             namespace: namespace.clone(),
             built_in: Arc::new(source.bytes),
-            key,
+            registries: SideProcess::of_this_program()
+                .context("the system does not say which program this is")?,
+            policy,
         },
         instance: identity.clone(),
         leadership: leadership.clone(),

@@ -5,6 +5,7 @@ mod attempt;
 mod calls;
 mod contained;
 mod load;
+mod registries;
 mod sealing;
 mod sources;
 mod world;

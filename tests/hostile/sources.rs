@@ -8,10 +8,13 @@ use axum::http::{StatusCode, Uri};
 use axum::response::IntoResponse;
 use contract::MODULE_KEY;
 use host::module::{Module, digest};
+use host::registry::SideProcess;
 use host::rollout::Sources;
+use host::signature::Policy;
 use k8s_openapi::ByteString;
 use kube::Client;
 use serde_json::{Value, json};
+use tests::sealed::sealed as binnacle;
 use tokio::net::TcpListener;
 
 use crate::attempt::attempts;
@@ -34,7 +37,8 @@ fn put_config_map(answers: &mut Answers, name: &str, module: &[u8]) {
 fn put_artifact(answers: &mut Answers, name: &str, module: &[u8]) {
     let layer =
         json!({"mediaType": "application/wasm", "digest": digest(module), "size": module.len()});
-    let manifest = json!({"schemaVersion": 2, "layers": [layer]});
+    let config = json!({"mediaType": "application/vnd.wasm.config.v0+json", "digest": digest(b"{}"), "size": 2});
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
     let path = format!("/v2/hostile/{name}");
     let blob = format!("{path}/blobs/{}", digest(module));
     answers.insert(blob, module.to_vec());
@@ -66,7 +70,8 @@ async fn every_module_comes_through_each_source_as_it_is_and_is_contained() {
         client: Client::new(app, "default"),
         namespace: "default".to_owned(),
         built_in: Arc::default(),
-        key: None,
+        registries: SideProcess::of(binnacle().binary.clone()),
+        policy: Policy::default(),
     };
     let engine = engine();
     for (number, attempt) in attempts.iter().enumerate() {

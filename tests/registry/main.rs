@@ -3,12 +3,14 @@
 mod signer;
 
 use anyhow::{Context, Result, ensure};
+use fulcio::Sigstore;
 use host::error::Chain;
 use host::module::digest;
-use host::registry::{Access, Error, Login, Pushed, Reference, pull, push, resolve};
-use host::signature::PublicKey;
+use host::registry::{Access, Error, Login, Pulled, Pushed, Reference, SideProcess, push};
+use host::signature::{Identity, PublicKey, Roots, Signer as Wanted};
 use small::Text;
 use tests::registry::Registry;
+use tests::sealed::sealed;
 
 use signer::Signer;
 
@@ -29,6 +31,23 @@ fn plain() -> Access {
 
 fn reference(registry: &Registry, rest: &str) -> Result<Reference> {
     Ok(registry.repository(rest).parse()?)
+}
+
+fn aside() -> SideProcess {
+    SideProcess::of(sealed().binary.clone())
+}
+
+async fn pull(
+    reference: &Reference,
+    access: Access,
+    wanted: Option<&str>,
+    signed: bool,
+) -> Result<Pulled, Error> {
+    aside().pull(reference, access, wanted, signed).await
+}
+
+async fn resolve(reference: &Reference) -> Result<String, Error> {
+    aside().resolve(reference, plain()).await
 }
 
 async fn refused(reference: &Reference, access: Access) -> String {
@@ -54,13 +73,10 @@ async fn what_was_pushed_is_pulled_by_its_tag_until_that_is_moved_and_by_its_dig
     for reference in [&tag, &by_digest] {
         let pulled = pull(reference, plain(), Some(&digest(&first)), true).await?;
         ensure!(pulled.bytes == first && pulled.artifact == artifact && pulled.proof.is_none());
-        ensure!(resolve(reference, plain()).await? == manifest);
+        ensure!(resolve(reference).await? == manifest);
     }
     push(&tag, plain(), second.clone()).await?;
-    ensure!(
-        resolve(&tag, plain()).await? != manifest,
-        "the tag was not moved"
-    );
+    ensure!(resolve(&tag).await? != manifest, "the tag was not moved");
     let other = pull(&tag, plain(), Some(&digest(&first)), false).await;
     ensure!(matches!(other, Err(Error::Other { .. })), "{other:?}");
     ensure!(pull(&by_digest, plain(), None, false).await?.bytes == first);
@@ -119,7 +135,10 @@ async fn a_signature_beside_an_artifact_is_found_and_is_of_that_artifact() -> Re
         .await?;
     let pulled = pull(&tag, plain(), None, true).await?;
     let proof = pulled.proof.context("no signature was found")?;
-    let key = |signer: &Signer| PublicKey::parse(&signer.public_key()).map_err(anyhow::Error::msg);
+    let key = |signer: &Signer| {
+        let key = PublicKey::parse(&signer.public_key()).map_err(anyhow::Error::msg);
+        key.map(Wanted::Key)
+    };
     ensure!(proof.why_not_of(&key(&ours)?, &bytes).is_none());
     ensure!(proof.why_not_of(&key(&theirs)?, &bytes).is_some());
     ensure!(proof.why_not_of(&key(&ours)?, &module("other")).is_some());
@@ -170,5 +189,50 @@ async fn an_image_is_refused_and_a_registry_that_went_away_is_told() -> Result<(
     registry.resume().await?;
     let told = refused(&image, plain()).await;
     ensure!(told.contains("is no module"), "{told}");
+    Ok(())
+}
+
+/// The same for an identity without a key: what proves it is in annotations, or in the bundle.
+#[tokio::test]
+async fn an_identity_is_proven_by_what_lies_beside_an_artifact() -> Result<()> {
+    let (issuer, subject) = ("https://accounts.example", "release@example.com");
+    let sigstore = Sigstore::new();
+    let wanted = |subject: &str| -> Result<Wanted> {
+        let roots = Roots::parse(&sigstore.trusted_root()).map_err(anyhow::Error::msg)?;
+        let identity = Identity {
+            issuer: issuer.to_owned(),
+            subject: subject.to_owned(),
+        };
+        Ok(Wanted::Identity(identity, roots))
+    };
+    let folder = tempfile::tempdir()?;
+    let registry = Registry::start(folder.path(), false).await?;
+    for (form, repository) in ["annotations", "bundle"]
+        .into_iter()
+        .zip(["team/a", "team/b"])
+    {
+        let tag = reference(&registry, &format!("{repository}:1"))?;
+        let bytes = module(form);
+        let pushed = push(&tag, plain(), bytes.clone()).await?;
+        let manifest = &pushed.manifest;
+        if form == "bundle" {
+            let statement = signer::statement(manifest)?;
+            let signature = sigstore.sign(issuer, subject, &fulcio::envelope(&statement));
+            let bundle = signature.statement(&sigstore, &statement);
+            signer::put_bundle(&registry, repository, manifest, bundle.into_bytes()).await?;
+        } else {
+            let payload = signer::payload(&registry, repository, manifest);
+            let signature = sigstore.sign(issuer, subject, &payload);
+            let beside = signature.annotations(&sigstore);
+            signer::put_annotated(&registry, repository, manifest, &payload, &beside).await?;
+        }
+        let pulled = pull(&tag, plain(), None, true).await?;
+        let proof = pulled.proof.context("no signature was found")?;
+        let why = proof.why_not_of(&wanted(subject)?, &bytes);
+        ensure!(why.is_none(), "{form}: {why:?}");
+        let why = proof.why_not_of(&wanted("mallory@example.com")?, &bytes);
+        let why = why.context("it is another's")?;
+        ensure!(why.contains("identity mismatch"), "{form}: {why}");
+    }
     Ok(())
 }

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
 use crate::repository::assert_none;
 
 /// The crates of this workspace and those of it that each may use.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("contract", &[]),
     ("reconciler", &["contract"]),
     ("reconciler-wasm", &["reconciler", "contract"]),
@@ -17,6 +17,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("manifests", &["contract"]),
     // Its tests use all pure crates.
     ("decide", &[]),
+    ("fulcio", &[]),
     ("small", &[]),
     (
         "tests",

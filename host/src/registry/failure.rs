@@ -2,12 +2,17 @@
 //!
 //! No word of it is of a login or a token.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use super::Reference;
+use serde::{Deserialize, Serialize};
 
-/// Why there is nothing from a registry.
-#[derive(Debug, thiserror::Error)]
+use super::Reference;
+use super::side_process::MEMORY_MIB;
+use crate::error::Chain;
+
+/// Why there is nothing from a registry. It crosses from the process that asks to the one that wants to know.
+#[derive(Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum Error {
     /// It is no name of an artifact.
     #[error("{text:?} is no reference: {why}")]
@@ -15,7 +20,7 @@ pub enum Error {
         /// What was given.
         text: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// The login cannot be read.
     #[error("the login for {registry} cannot be read: {why}")]
@@ -26,12 +31,12 @@ pub enum Error {
         why: String,
     },
     /// Nobody answers there, or nobody that can be trusted.
-    #[error("the registry {registry} cannot be reached")]
+    #[error("the registry {registry} cannot be reached: {why}")]
     Unreachable {
         /// Host and port.
         registry: String,
         /// What the connection ended with.
-        source: reqwest::Error,
+        why: String,
     },
     /// It answers too slowly.
     #[error("the registry {registry} is too slow: it was given {within:?}")]
@@ -49,7 +54,7 @@ pub enum Error {
         /// Registry and repository.
         repository: String,
         /// Read or written.
-        verb: &'static str,
+        verb: String,
         /// By whom it was tried.
         by: String,
     },
@@ -60,14 +65,14 @@ pub enum Error {
         what: String,
     },
     /// It answers with another error.
-    #[error("the registry {registry} answers {status} to the question for {what}: {said}")]
+    #[error("the registry {registry} answers {code} to the question for {what}: {said}")]
     Answered {
         /// Host and port.
         registry: String,
         /// What was asked for.
         what: String,
-        /// The status code.
-        status: u16,
+        /// The status code, or that of the registries' own.
+        code: String,
         /// The beginning of what it says.
         said: String,
     },
@@ -78,6 +83,22 @@ pub enum Error {
         what: String,
         /// The bound.
         limit: u64,
+    },
+    /// There is no end of it.
+    #[error(
+        "asking the registry {registry} took more than the {MEMORY_MIB} MiB of memory that it may take, and was ended: no answer of a registry that means well is that long"
+    )]
+    Endless {
+        /// Host and port.
+        registry: String,
+    },
+    /// The process that asked ended by itself, or was never there.
+    #[error("the process of its own that asks the registry {registry} gave no answer: {how}")]
+    Unanswered {
+        /// Host and port.
+        registry: String,
+        /// How it ended.
+        how: String,
     },
     /// The bytes are not those of the name.
     #[error("the registry lies: what it gives for {what} is {found}")]
@@ -109,12 +130,13 @@ pub enum Error {
 
 impl Error {
     /// What became of a connection.
-    pub(super) fn of(reference: &Reference, within: Duration, source: reqwest::Error) -> Self {
+    pub(super) fn of(reference: &Reference, within: Duration, source: &reqwest::Error) -> Self {
         let registry = reference.registry().to_owned();
         if source.is_timeout() && !source.is_connect() {
             return Self::Slow { registry, within };
         }
-        Self::Unreachable { registry, source }
+        let why = Chain(source).to_string();
+        Self::Unreachable { registry, why }
     }
 
     /// Whether the same manifest gives the same error again.
@@ -128,6 +150,8 @@ impl Error {
             | Self::Denied { .. }
             | Self::Absent { .. }
             | Self::Answered { .. }
+            | Self::Endless { .. }
+            | Self::Unanswered { .. }
             | Self::Lying { .. } => false,
         }
     }

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::HeaderValue;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Error, Reference};
 
 /// Name and password.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Login {
     user: String,
     password: String,
@@ -78,13 +77,9 @@ impl Login {
         &self.user
     }
 
-    /// As a header.
-    pub(super) fn basic(&self) -> Option<HeaderValue> {
-        let Self { user, password } = self;
-        let packed = STANDARD.encode(format!("{user}:{password}"));
-        let mut header = HeaderValue::from_str(&format!("Basic {packed}")).ok()?;
-        header.set_sensitive(true);
-        Some(header)
+    /// What it shows.
+    pub(super) fn password(&self) -> &str {
+        &self.password
     }
 }
 

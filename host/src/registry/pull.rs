@@ -6,21 +6,26 @@
 
 use std::time::Duration;
 
-use super::artifact::Manifest;
-use super::{Access, Error, Reference, Repository};
+use oci_client::RegistryOperation;
+use serde::{Deserialize, Serialize};
+
+use super::artifact::{manifest, module};
+use super::repository::Repository;
+use super::{Access, Error, Reference};
 use crate::signature::Proof;
 
 /// How long all of a module may take.
-const WITHIN: Duration = Duration::from_secs(60);
+pub(super) const WITHIN: Duration = Duration::from_secs(60);
 /// How long the question may take which manifest a tag leads to.
-const RESOLVED_WITHIN: Duration = Duration::from_secs(15);
+pub(super) const RESOLVED_WITHIN: Duration = Duration::from_secs(15);
 
 /// A module, and where it was.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Pulled {
     /// Registry, repository and the digest of the manifest.
     pub artifact: String,
-    /// The module's bytes.
+    /// The module's bytes, which go their own way from one process to the other.
+    #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Signatures over the manifest, where they were asked for and are there.
     pub proof: Option<Proof>,
@@ -30,18 +35,18 @@ pub struct Pulled {
 ///
 /// # Errors
 /// There is none within the time, or another.
-pub async fn pull(
+pub(super) async fn pull(
     reference: &Reference,
     access: Access,
     wanted: Option<&str>,
     signed: bool,
 ) -> Result<Pulled, Error> {
     within(reference, WITHIN, async {
-        let mut repository = Repository::open(reference, access)?;
+        let repository = Repository::open(reference, access, RegistryOperation::Pull).await?;
         let what = reference.to_string();
         let (name, text) = repository.manifest(reference.version()).await?;
-        let manifest = Manifest::parse(&text, &what)?;
-        let layer = manifest.module(&what)?;
+        let manifest = manifest(&text, &what)?;
+        let (layer, size) = module(&manifest, &what)?;
         if let Some(wanted) = wanted.filter(|wanted| **wanted != layer.digest) {
             return Err(Error::Other {
                 what,
@@ -49,7 +54,7 @@ pub async fn pull(
                 wanted: wanted.to_owned(),
             });
         }
-        let bytes = repository.blob(&layer.digest, layer.size).await?;
+        let bytes = repository.blob(&layer.digest, size).await?;
         let proof = if signed {
             let signed = repository.signatures(&name).await?;
             let manifest = String::from_utf8_lossy(&text).into_owned();
@@ -70,9 +75,9 @@ pub async fn pull(
 ///
 /// # Errors
 /// The registry does not say within the time.
-pub async fn resolve(reference: &Reference, access: Access) -> Result<String, Error> {
+pub(super) async fn resolve(reference: &Reference, access: Access) -> Result<String, Error> {
     within(reference, RESOLVED_WITHIN, async {
-        let mut repository = Repository::open(reference, access)?;
+        let repository = Repository::open(reference, access, RegistryOperation::Pull).await?;
         repository.resolve(reference.version()).await
     })
     .await

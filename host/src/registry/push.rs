@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::{Body, Method, Request, Response};
+use oci_client::RegistryOperation;
+use oci_client::manifest::OCI_IMAGE_MEDIA_TYPE;
+use reqwest::header::HeaderValue;
 use serde_json::json;
 
 use super::artifact::LAYERS;
 use super::pull::within;
-use super::{Access, Error, MANIFEST, Reference, Repository, Right};
+use super::repository::Repository;
+use super::{Access, Error, Reference};
 use crate::module::{EXPORTS, digest};
 
 /// How long all of it may take.
@@ -27,11 +29,16 @@ pub struct Pushed {
     pub manifest: String,
 }
 
-/// Pushes a module's bytes to a reference.
+/// Pushes a module's bytes to the tag of a reference.
 ///
 /// # Errors
-/// The registry does not take it within the time.
+/// The reference has no tag, or the registry does not take the module within the time.
 pub async fn push(reference: &Reference, access: Access, module: Vec<u8>) -> Result<Pushed, Error> {
+    let tag = reference.tag().ok_or_else(|| Error::Reference {
+        text: reference.to_string(),
+        why: "what is pushed gets a digest of its own, so say the tag to put it under, by :TAG"
+            .into(),
+    })?;
     let layer = digest(&module);
     let config = json!({
         "architecture": "wasm",
@@ -42,19 +49,18 @@ pub async fn push(reference: &Reference, access: Access, module: Vec<u8>) -> Res
     let config = config.to_string().into_bytes();
     let manifest = json!({
         "schemaVersion": 2,
-        "mediaType": MANIFEST,
+        "mediaType": OCI_IMAGE_MEDIA_TYPE,
         "config": {"mediaType": CONFIG, "digest": digest(&config), "size": config.len()},
         "layers": [{"mediaType": LAYERS[0], "digest": layer, "size": module.len()}],
     });
     let manifest = manifest.to_string().into_bytes();
     let name = digest(&manifest);
     within(reference, WITHIN, async {
-        let mut repository = Repository::open(reference, access)?;
+        let repository = Repository::open(reference, access, RegistryOperation::Push).await?;
         for blob in [module, config] {
             repository.put_blob(blob).await?;
         }
-        let version = reference.tag().unwrap_or(&name);
-        repository.put_manifest(version, manifest).await
+        repository.put_manifest(tag, manifest).await
     })
     .await?;
     Ok(Pushed {
@@ -64,50 +70,18 @@ pub async fn push(reference: &Reference, access: Access, module: Vec<u8>) -> Res
 }
 
 impl Repository {
-    async fn put_blob(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
+    async fn put_blob(&self, bytes: Vec<u8>) -> Result<(), Error> {
         let name = digest(&bytes);
-        let mut begin = self.request(Method::POST, "blobs/uploads/")?;
-        begin
-            .headers_mut()
-            .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
-        let begun = self.written(begin, &name).await?;
-        let place = begun.headers().get(LOCATION);
-        let place = place.and_then(|place| place.to_str().ok());
-        let mut place = place
-            .and_then(|place| begun.url().join(place).ok())
-            .ok_or_else(|| Error::Answered {
-                registry: self.reference.registry().to_owned(),
-                what: name.clone(),
-                status: begun.status().as_u16(),
-                said: "without a place to put it".to_owned(),
-            })?;
-        place.query_pairs_mut().append_pair("digest", &name);
-        let put = with_body(
-            Request::new(Method::PUT, place),
-            "application/octet-stream",
-            bytes,
-        );
-        self.written(put, &name).await.map(drop)
+        let put = self.client.push_blob(&self.at(&name), bytes, &name).await;
+        put.map(drop)
+            .map_err(|error| self.failure(&self.in_words(&name), error))
     }
 
-    async fn put_manifest(&mut self, version: &str, bytes: Vec<u8>) -> Result<(), Error> {
-        let put = self.request(Method::PUT, &format!("manifests/{version}"))?;
-        let put = with_body(put, MANIFEST, bytes);
-        self.written(put, version).await.map(drop)
+    async fn put_manifest(&self, tag: &str, bytes: Vec<u8>) -> Result<(), Error> {
+        let kind = HeaderValue::from_static(OCI_IMAGE_MEDIA_TYPE);
+        let named = self.at(tag);
+        let put = self.client.push_manifest_raw(&named, bytes, kind).await;
+        put.map(drop)
+            .map_err(|error| self.failure(&self.in_words(tag), error))
     }
-
-    async fn written(&mut self, request: Request, what: &str) -> Result<Response, Error> {
-        let response = self.send(request, Right::Write).await?;
-        if super::is_denial(response.status()) {
-            return Err(self.denied(Right::Write));
-        }
-        self.judged(response, &self.reference.at(what)).await
-    }
-}
-
-fn with_body(mut request: Request, kind: &'static str, bytes: Vec<u8>) -> Request {
-    let headers = request.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    *request.body_mut() = Some(Body::from(bytes));
-    request
 }

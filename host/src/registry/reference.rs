@@ -5,15 +5,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::Error;
 
 /// A tag has at most so many letters.
 const LONGEST_TAG: usize = 128;
-/// Docker's own registry answers under another name than its images have.
-const DOCKER: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
 /// `REGISTRY/REPOSITORY:TAG`, `REGISTRY/REPOSITORY@sha256:HEX`, or both, of which the digest counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
     registry: String,
     repository: String,
@@ -58,14 +58,6 @@ impl Reference {
         let mark = if version.contains(':') { '@' } else { ':' };
         format!("{}{mark}{version}", self.name())
     }
-
-    /// Who is asked.
-    pub(super) fn host(&self) -> &str {
-        if self.registry == DOCKER.0 {
-            return DOCKER.1;
-        }
-        &self.registry
-    }
 }
 
 impl fmt::Display for Reference {
@@ -80,7 +72,7 @@ impl FromStr for Reference {
     fn from_str(text: &str) -> Result<Self, Error> {
         parse(text).map_err(|why| Error::Reference {
             text: text.to_owned(),
-            why,
+            why: why.into(),
         })
     }
 }
@@ -182,8 +174,6 @@ mod tests {
         assert_eq!(both.version(), digest);
         assert_eq!(both.tag(), Some("1"));
         assert_eq!(both.to_string(), format!("localhost:5000/m@{digest}"));
-        let docker: Reference = "docker.io/team/m:1".parse().expect("one");
-        assert_eq!(docker.host(), "registry-1.docker.io");
     }
 
     /// What becomes part of an address must not lead elsewhere.

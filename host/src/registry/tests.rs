@@ -1,22 +1,24 @@
-//! Registries that are slow, that lie, that want a login, and that have something else. Real ones are asked in the suite
-//! `registry`.
+//! Registries that are slow, that lie, that want a login, and that have something else, asked within this process. Real ones
+//! are asked in the suite `registry`, those without an end in the suite `hostile`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Uri};
+use axum::http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response as Answer};
 use base64::Engine as _;
+use oci_client::manifest::OCI_IMAGE_MEDIA_TYPE as MANIFEST;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::pull::within;
+use super::pull::{pull, resolve, within};
 use super::*;
-use crate::error::Chain;
-use crate::module::MODULE_LIMIT;
+use crate::module::{MODULE_LIMIT, digest};
 
 const MODULE: &[u8] = b"\0asm: a module";
 
@@ -34,7 +36,7 @@ where
 }
 
 fn manifest(layer: Value) -> Vec<u8> {
-    let config = json!({"mediaType": "application/vnd.wasm.config.v0+json"});
+    let config = json!({"mediaType": "application/vnd.wasm.config.v0+json", "digest": digest(b"{}"), "size": 2});
     json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]})
         .to_string()
         .into_bytes()
@@ -53,6 +55,8 @@ async fn registry(manifest: Vec<u8>, blob: &'static [u8]) -> String {
     serve(move |path, _| {
         if path.contains("/manifests/") {
             manifest.clone().into_response()
+        } else if path.contains("/referrers/") {
+            StatusCode::NOT_FOUND.into_response()
         } else {
             blob.into_response()
         }
@@ -74,7 +78,7 @@ fn plain(login: Option<Login>) -> Access {
 
 async fn refused(address: &str, rest: &str, words: &[&str]) {
     let refused = pull(&reference(address, rest), plain(None), None, false).await;
-    let refused = Chain(&refused.expect_err("a refusal")).to_string();
+    let refused = refused.expect_err("a refusal").to_string();
     for word in words {
         assert!(refused.contains(word), "{word:?} is not in: {refused}");
     }
@@ -116,7 +120,7 @@ async fn ten_gigabytes_and_another_module_are_refused_before_they_are_fetched() 
             if path.contains("/manifests/") {
                 return manifest.clone().into_response();
             }
-            asked.fetch_add(1, Ordering::Relaxed);
+            asked.fetch_add(usize::from(path.contains("/blobs/")), Ordering::Relaxed);
             endless()
         })
         .await;
@@ -141,16 +145,10 @@ async fn a_registry_that_sends_without_an_end_is_cut_off() {
     .await;
     let limit = format!("more than the {} bytes", MODULE.len());
     refused(&address, ":1", &[&digest(MODULE), &limit]).await;
-    let address = serve(|_, _| endless()).await;
-    refused(
-        &address,
-        ":1",
-        &["team/module:1 has more than the 262144 bytes"],
-    )
-    .await;
-    let words = |_: String, _: HeaderMap| (StatusCode::BAD_GATEWAY, endless()).into_response();
-    let address = serve(words).await;
-    refused(&address, ":1", &["answers 502"]).await;
+    let large = vec![b' '; (256 << 10) + 1];
+    let address = registry(large, MODULE).await;
+    let limit = "team/module:1 has more than the 262144 bytes";
+    refused(&address, ":1", &[limit]).await;
 }
 
 #[tokio::test]
@@ -176,16 +174,21 @@ async fn what_is_no_module_is_refused_by_what_it_is() {
     let image = json!({"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": digest(b"x"), "size": 1});
     let packed = json!({"mediaType": "application/wasm+zstd", "digest": digest(b"x"), "size": 1});
     let sha512 = json!({"mediaType": "application/wasm", "digest": "sha512:00", "size": 1});
-    let two = json!({"layers": [layer(MODULE, 1), layer(MODULE, 1)]}).to_string();
-    let index = json!({"schemaVersion": 2, "manifests": [{"mediaType": MANIFEST}]}).to_string();
+    let config = json!({"mediaType": "application/json", "digest": digest(b"x"), "size": 1});
+    let with = |layers: Value| json!({"schemaVersion": 2, "config": config, "layers": layers});
+    let two = with(json!([layer(MODULE, 1), layer(MODULE, 1)])).to_string();
+    let none = with(json!([])).to_string();
+    let other = json!({"mediaType": MANIFEST, "digest": digest(b"x"), "size": 1});
+    let index = json!({"schemaVersion": 2, "manifests": [other]}).to_string();
     for (manifest, words) in [
         (manifest(image), "tar+gzip"),
         (manifest(packed), "not compressed"),
         (manifest(sha512), "sha256"),
         (two.into_bytes(), "2 layers"),
+        (none.into_bytes(), "0 layers"),
         (index.into_bytes(), "index of 1 manifests"),
         (b"<!DOCTYPE html>".to_vec(), "none of OCI"),
-        (b"{}".to_vec(), "0 layers"),
+        (b"{}".to_vec(), "none of OCI"),
         (b"7".to_vec(), "none of OCI"),
     ] {
         let address = registry(manifest, MODULE).await;
@@ -230,9 +233,8 @@ async fn a_registry_that_never_ends_its_answer_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let reference = reference(&address, ":1");
-    let mut repository = Repository::open(&reference, plain(None)).expect("a client");
     let limit = Duration::from_millis(100);
-    let asked = within(&reference, limit, repository.manifest("1")).await;
+    let asked = within(&reference, limit, resolve(&reference, plain(None))).await;
     let refused = asked.expect_err("a refusal").to_string();
     assert!(
         refused.contains("too slow") && refused.contains("100ms"),
@@ -288,7 +290,7 @@ async fn a_login_is_shown_to_a_registry_that_asks_for_one() {
     assert_eq!(pulled.expect("a module").bytes, MODULE);
     for (login, words) in [(login("wrong-one"), "by reader"), (None, "without a login")] {
         let refused = pull(&reference, plain(login), None, false).await;
-        let refused = Chain(&refused.expect_err("a refusal")).to_string();
+        let refused = refused.expect_err("a refusal").to_string();
         assert!(
             refused.contains("may not be read") && refused.contains(words),
             "{refused}"
@@ -312,7 +314,7 @@ async fn an_upload_that_is_sent_elsewhere_goes_without_the_login() {
             usize::from(headers.contains_key(AUTHORIZATION)),
             Ordering::Relaxed,
         );
-        StatusCode::CREATED.into_response()
+        (StatusCode::CREATED, [(LOCATION, "/there")]).into_response()
     })
     .await;
     let place = format!("http://{elsewhere}/upload");
@@ -321,11 +323,11 @@ async fn an_upload_that_is_sent_elsewhere_goes_without_the_login() {
             let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"test\"")];
             return (StatusCode::UNAUTHORIZED, challenge).into_response();
         }
-        if path.contains("/uploads/") {
-            let location = [(reqwest::header::LOCATION, place.clone())];
+        if path.ends_with("/uploads/") {
+            let location = [(LOCATION, place.clone())];
             return (StatusCode::ACCEPTED, location).into_response();
         }
-        StatusCode::CREATED.into_response()
+        (StatusCode::CREATED, [(LOCATION, "/there")]).into_response()
     })
     .await;
     let reference = reference(&address, ":1");

@@ -17,8 +17,8 @@ pub use failure::Error;
 
 use super::wanted::{Signatory, Source, Wanted, wanted};
 use crate::module::{MODULE_LIMIT, digest};
-use crate::registry::{Access, Login, Pulled, pull, resolve};
-use crate::signature::{Proof, PublicKey};
+use crate::registry::{Access, Login, Pulled, SideProcess};
+use crate::signature::{Identity, Policy, Proof, PublicKey, Signer};
 
 /// Where modules come from, and whose signature all of them need.
 #[derive(Clone)]
@@ -29,8 +29,10 @@ pub struct Sources {
     pub namespace: String,
     /// The bytes of the module that the operator was started with.
     pub built_in: Arc<Vec<u8>>,
-    /// The key that every other module must be signed with, if there is one.
-    pub key: Option<PublicKey>,
+    /// What asks registries.
+    pub registries: SideProcess,
+    /// Who must have signed every other module.
+    pub policy: Policy,
 }
 
 /// A module's bytes.
@@ -42,13 +44,13 @@ pub struct Fetched {
     pub artifact: Option<String>,
     /// Signatures, where they were asked for.
     pub proof: Option<Proof>,
-    /// The keys whose signature was found, by their fingerprints.
+    /// Whose signature was found.
     pub signed_by: Vec<String>,
 }
 
-/// A key that must have signed, and who says so.
+/// Somebody who must have signed, and who says so.
 struct Demand {
-    key: PublicKey,
+    signer: Signer,
     by: &'static str,
 }
 
@@ -106,7 +108,10 @@ impl Sources {
                     artifact,
                     bytes,
                     proof,
-                } = pull(reference, access, digest, is_signed).await?;
+                } = self
+                    .registries
+                    .pull(reference, access, digest, is_signed)
+                    .await?;
                 (fetched.bytes, fetched.proof) = (bytes, proof);
                 fetched.artifact = Some(artifact);
                 reference.to_string()
@@ -123,8 +128,7 @@ impl Sources {
                 wanted: wanted.clone(),
             });
         }
-        judge(&mut fetched, &demands, what)?;
-        Ok(fetched)
+        judged(fetched, demands, what).await
     }
 
     /// A module that was kept when it was fetched before, if it is signed as it must be today.
@@ -135,14 +139,13 @@ impl Sources {
         proof: Option<Proof>,
     ) -> Result<Fetched, Error> {
         let demands = self.demands(wanted).await?;
-        let mut fetched = Fetched {
+        let fetched = Fetched {
             bytes,
             artifact: None,
             proof,
             signed_by: Vec::new(),
         };
-        judge(&mut fetched, &demands, "the kept copy".to_owned())?;
-        Ok(fetched)
+        judged(fetched, demands, "the kept copy".to_owned()).await
     }
 
     /// A mark of what the source holds: as long as it is the same, so are the bytes.
@@ -159,7 +162,7 @@ impl Sources {
             }
             Source::Oci { reference, .. } => {
                 let access = self.access(source).await?;
-                Ok(resolve(reference, access).await?)
+                Ok(self.registries.resolve(reference, access).await?)
             }
         }
     }
@@ -187,19 +190,47 @@ impl Sources {
         })
     }
 
-    /// The keys that must have signed; none for what is part of the operator.
+    /// Those who must have signed; none for what is part of the operator.
     async fn demands(&self, wanted: &Wanted) -> Result<Vec<Demand>, Error> {
         if wanted.source == Source::BuiltIn {
             return Ok(Vec::new());
         }
-        let by = "the operator's --module-signature-key";
-        let of_all = self.key.clone().map(|key| Demand { key, by });
-        let Some(signatory) = &wanted.signature else {
-            return Ok(of_all.into_iter().collect());
-        };
+        let Policy { key, identity, .. } = &self.policy;
+        let mut demands = Vec::new();
+        demands.extend(key.clone().map(|key| Demand {
+            signer: Signer::Key(key),
+            by: "the operator's --module-signature-key",
+        }));
+        if let Some(identity) = identity {
+            demands.push(Demand {
+                signer: self.signer(identity)?,
+                by: "the operator's --module-signature-subject",
+            });
+        }
+        if let Some(signatory) = &wanted.signature {
+            demands.push(Demand {
+                signer: self.signatory(signatory).await?,
+                by: "spec.signature",
+            });
+        }
+        Ok(demands)
+    }
+
+    /// An identity, with those who are trusted to tell it.
+    fn signer(&self, identity: &Identity) -> Result<Signer, Error> {
+        let roots = self.policy.roots.clone();
+        let roots = roots.ok_or_else(|| Error::NoRoots {
+            identity: identity.to_string(),
+        })?;
+        Ok(Signer::Identity(identity.clone(), roots))
+    }
+
+    /// Who a spec says must have signed.
+    async fn signatory(&self, signatory: &Signatory) -> Result<Signer, Error> {
         let (client, namespace) = (&self.client, &self.namespace);
         let (what, data, key) = match signatory {
-            Signatory::Key(key) => return Ok(demanded(of_all, key.clone())),
+            Signatory::Key(key) => return Ok(Signer::Key(key.clone())),
+            Signatory::Identity(identity) => return self.signer(identity),
             Signatory::ConfigMap { name, key } => {
                 let map = stored::config_map(client, namespace, name).await?;
                 (format!("{key} of the ConfigMap {name}"), map, key)
@@ -212,30 +243,38 @@ impl Sources {
         let text = data.bytes(key)?;
         let key = PublicKey::parse(&String::from_utf8_lossy(&text));
         let key = key.map_err(|why| Error::Key { what, why })?;
-        Ok(demanded(of_all, key))
+        Ok(Signer::Key(key))
     }
 }
 
-fn demanded(of_all: Option<Demand>, key: PublicKey) -> Vec<Demand> {
-    let by = "spec.signature";
-    of_all.into_iter().chain([Demand { key, by }]).collect()
+/// [`judge`], where a panic of a parser of certificates harms nobody.
+async fn judged(fetched: Fetched, demands: Vec<Demand>, what: String) -> Result<Fetched, Error> {
+    let named = what.clone();
+    let judging = tokio::task::spawn_blocking(move || judge(fetched, &demands, what)).await;
+    judging.unwrap_or_else(|panic| {
+        Err(Error::Unsigned {
+            what: named,
+            by: "whoever wants a signature",
+            why: format!("judging what is beside it ended in a panic: {panic}"),
+        })
+    })
 }
 
 /// Refuses what lacks a signature, and notes whose it has.
-fn judge(fetched: &mut Fetched, demands: &[Demand], what: String) -> Result<(), Error> {
-    for Demand { key, by } in demands {
+fn judge(mut fetched: Fetched, demands: &[Demand], what: String) -> Result<Fetched, Error> {
+    for Demand { signer, by } in demands {
         let why = match &fetched.proof {
-            None => Some("there is no signature beside it"),
-            Some(proof) => proof.why_not_of(key, &fetched.bytes),
+            None => Some("there is no signature beside it".to_owned()),
+            Some(proof) => proof.why_not_of(signer, &fetched.bytes),
         };
         if let Some(why) = why {
-            let why = format!("{why} ({})", key.fingerprint());
+            let why = format!("{why} ({signer})");
             return Err(Error::Unsigned { what, by, why });
         }
-        fetched.signed_by.push(key.fingerprint().to_owned());
+        fetched.signed_by.push(signer.to_string());
     }
     fetched.signed_by.dedup();
-    Ok(())
+    Ok(fetched)
 }
 
 async fn read(path: PathBuf) -> Result<Vec<u8>, Error> {

@@ -59,7 +59,8 @@ mod tests {
     use super::super::wanted::wanted;
     use super::*;
     use crate::module::digest;
-    use crate::signature::PublicKey;
+    use crate::registry::SideProcess;
+    use crate::signature::{Policy, PublicKey};
     use crate::testing::ApiServer;
 
     const MODULE: &[u8] = b"\0asm: a module";
@@ -83,7 +84,11 @@ mod tests {
             client: ApiServer::default().client(),
             namespace: "infra".to_owned(),
             built_in: Arc::default(),
-            key: PublicKey::parse(&key.public_key_pem()).ok(),
+            registries: SideProcess::of(PathBuf::new()),
+            policy: Policy {
+                key: PublicKey::parse(&key.public_key_pem()).ok(),
+                ..Policy::default()
+            },
         };
         let (ours_alone, others) = (wanting(&ours), wanting(&key()));
         let found = async |sources: &Sources| kept(sources, folder.path(), &wanted, &name).await;

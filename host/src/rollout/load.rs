@@ -81,7 +81,7 @@ pub(super) struct Origin {
     pub(super) kept: Option<String>,
     /// The artifact in a registry.
     pub(super) artifact: Option<String>,
-    /// The keys whose signature was asked for and found, by their fingerprints.
+    /// Whose signature was asked for and found.
     pub(super) signed_by: Vec<String>,
 }
 

@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 
 use contract::{
-    ConfigMapSource, FileSource, MODULE_KEY, ModuleRole, ModuleSignature, ModuleSource, OciSource,
-    PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
+    ConfigMapSource, FileSource, MODULE_KEY, ModuleIdentity, ModuleRole, ModuleSignature,
+    ModuleSource, OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
 };
 use kube::core::Selector;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::registry::Reference;
-use crate::signature::PublicKey;
+use crate::signature::{Identity, PublicKey};
 
 /// Failures within the window that are borne unless the spec says another number.
 const FAILURE_LIMIT: usize = 3;
@@ -46,12 +46,13 @@ pub(super) enum Source {
     },
 }
 
-/// Whose signature a module must have, and where that key is.
+/// Whose signature a module must have, and where a key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Signatory {
     Key(PublicKey),
     ConfigMap { name: String, key: String },
     Secret { name: String, key: String },
+    Identity(Identity),
 }
 
 /// What is decided on.
@@ -157,18 +158,34 @@ fn signatory(signature: ModuleSignature) -> Result<Signatory, String> {
         public_key,
         config_map,
         secret,
+        identity,
     } = signature;
     let place = |PublicKeySource { name, key }| {
         let key = key.unwrap_or_else(|| PUBLIC_KEY_KEY.to_owned());
         (name, key)
     };
-    match (public_key, config_map.map(place), secret.map(place)) {
-        (Some(text), None, None) => PublicKey::parse(&text)
+    let identity = identity.map(|ModuleIdentity { issuer, subject }| Identity { issuer, subject });
+    match (
+        public_key,
+        config_map.map(place),
+        secret.map(place),
+        identity,
+    ) {
+        (Some(text), None, None, None) => PublicKey::parse(&text)
             .map(Signatory::Key)
             .map_err(|why| format!("signature.publicKey cannot be used: {why}")),
-        (None, Some((name, key)), None) => Ok(Signatory::ConfigMap { name, key }),
-        (None, None, Some((name, key))) => Ok(Signatory::Secret { name, key }),
-        _ => Err("signature must name exactly one of publicKey, configMap and secret".to_owned()),
+        (None, Some((name, key)), None, None) => Ok(Signatory::ConfigMap { name, key }),
+        (None, None, Some((name, key)), None) => Ok(Signatory::Secret { name, key }),
+        (None, None, None, Some(Identity { issuer, subject }))
+            if issuer.is_empty() || subject.is_empty() =>
+        {
+            Err("signature.identity needs an issuer and a subject".to_owned())
+        }
+        (None, None, None, Some(identity)) => Ok(Signatory::Identity(identity)),
+        _ => Err(
+            "signature must name exactly one of publicKey, configMap, secret and identity"
+                .to_owned(),
+        ),
     }
 }
 
@@ -230,6 +247,10 @@ mod tests {
             (
                 json!({"source": file, "role": "Shadow", "signature": {"publicKey": null}}),
                 "exactly one of publicKey",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "signature": {"identity": {"issuer": "https://i", "subject": ""}}}),
+                "needs an issuer and a subject",
             ),
             (
                 json!({"source": file, "role": "Shadow", "signature": {"publicKey": "mine"}}),

@@ -24,6 +24,34 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", env = "BINNACLE_MODULE_SIGNATURE_KEY")]
     pub module_signature_key: Option<PathBuf>,
 
+    /// Who vouches for the identity that every such module must be signed by: the address of an OpenID Connect provider.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BINNACLE_MODULE_SIGNATURE_ISSUER",
+        requires = "module_signature_subject"
+    )]
+    pub module_signature_issuer: Option<String>,
+
+    /// The identity that every module that a ReconcilerModule names must be signed by, without a key: an e-mail address, or
+    /// the address of a workflow. Another such module is refused.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "BINNACLE_MODULE_SIGNATURE_SUBJECT",
+        requires_all = ["module_signature_issuer", "module_signature_trusted_root"]
+    )]
+    pub module_signature_subject: Option<String>,
+
+    /// Whom to trust to tell identities: a trusted_root.json of Sigstore, which is read once and never fetched. Without it: no
+    /// identity can be judged, and what must be signed by one is refused.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "BINNACLE_MODULE_SIGNATURE_TRUSTED_ROOT"
+    )]
+    pub module_signature_trusted_root: Option<PathBuf>,
+
     /// The image that this operator runs in: members that are restored fetch their backup in it. Without it nothing is restored.
     #[arg(long, value_name = "IMAGE", env = "BINNACLE_OPERATOR_IMAGE")]
     pub operator_image: Option<String>,

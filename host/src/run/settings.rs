@@ -11,7 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::observe::selection::Selection;
 use crate::observe::shelf::Scope;
-use crate::signature::PublicKey;
+use crate::signature::{Identity, Policy, PublicKey, Roots};
 
 /// How long connecting to the API server may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -78,11 +78,34 @@ pub(super) fn in_words(scopes: &[Scope]) -> String {
     words.join(", ")
 }
 
-/// The key that every module must be signed with. A rule that cannot be read must not be taken for none.
-pub(super) fn signature_key(path: PathBuf) -> anyhow::Result<PublicKey> {
-    let what = format!("the --module-signature-key {}", path.display());
+/// Who must have signed every module. A rule that cannot be read must not be taken for none.
+pub(super) fn signature_policy(
+    key: Option<PathBuf>,
+    identity: Option<(String, String)>,
+    roots: Option<PathBuf>,
+) -> anyhow::Result<Policy> {
+    Ok(Policy {
+        key: parsed("--module-signature-key", key, PublicKey::parse)?,
+        identity: identity.map(|(issuer, subject)| Identity { issuer, subject }),
+        roots: parsed("--module-signature-trusted-root", roots, Roots::parse)?,
+    })
+}
+
+/// What is in the file that a flag names.
+fn parsed<T>(
+    flag: &str,
+    path: Option<PathBuf>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> anyhow::Result<Option<T>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let what = format!("the {flag} {}", path.display());
     let text = std::fs::read_to_string(&path).with_context(|| format!("{what} cannot be read"))?;
-    PublicKey::parse(&text).map_err(|why| anyhow::anyhow!("{what} cannot be used: {why}"))
+    let parsed = parse(&text);
+    parsed
+        .map(Some)
+        .map_err(|why| anyhow::anyhow!("{what} cannot be used: {why}"))
 }
 
 /// Where recordings are kept unless told otherwise.

@@ -1,8 +1,12 @@
 //! What cosign signs, in the two forms that it has: a payload of its own, and a statement in a bundle of Sigstore.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+
+use super::annotations;
 
 /// What the older form says that it is.
 const KIND: &str = "cosign container image signature";
@@ -19,6 +23,9 @@ pub struct Signed {
     pub payload: String,
     /// In base64.
     pub signature: String,
+    /// The bundle of Sigstore that says of which identity it is, if there is one; in JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
 }
 
 /// What a payload is.
@@ -30,7 +37,7 @@ pub enum Form {
     Statement,
 }
 
-/// A bundle, as far as it is read. Whatever else it proves is about identities and logs.
+/// A bundle, as far as it is read for signatures of keys. Whatever else it proves is about identities and logs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
@@ -63,10 +70,22 @@ pub(super) fn of_blob(text: &str) -> Option<String> {
 }
 
 impl Signed {
+    /// A payload of cosign's own, with what is written beside it.
+    #[must_use]
+    pub fn simple(payload: &[u8], signature: &str, beside: &BTreeMap<String, String>) -> Self {
+        Self {
+            form: Form::Simple,
+            payload: String::from_utf8_lossy(payload).into_owned(),
+            signature: signature.to_owned(),
+            bundle: annotations::bundle(payload, signature, beside),
+        }
+    }
+
     /// What is in a bundle beside an artifact; none in what is no such bundle.
     #[must_use]
     pub fn of_bundle(bytes: &[u8]) -> Option<Self> {
-        let bundle: Bundle = serde_json::from_slice(bytes).ok()?;
+        let text = std::str::from_utf8(bytes).ok()?;
+        let bundle: Bundle = serde_json::from_str(text).ok()?;
         let Envelope {
             payload,
             payload_type,
@@ -78,6 +97,7 @@ impl Signed {
             form: Form::Statement,
             payload: String::from_utf8(payload).ok()?,
             signature: signatures.pop()?.sig,
+            bundle: Some(text.to_owned()),
         })
     }
 

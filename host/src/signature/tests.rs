@@ -1,10 +1,15 @@
 //! Signatures that prove something, and all that prove nothing.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{KeyPair, SigningKey as _};
 use serde_json::json;
 
-use super::payload::Form;
 use super::*;
+
+mod identity;
 
 const KIND: &str = "cosign container image signature";
 
@@ -14,8 +19,8 @@ fn key() -> KeyPair {
     KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).expect("a key")
 }
 
-fn public(key: &KeyPair) -> PublicKey {
-    PublicKey::parse(&key.public_key_pem()).expect("a public key")
+fn public(key: &KeyPair) -> Signer {
+    Signer::Key(PublicKey::parse(&key.public_key_pem()).expect("a public key"))
 }
 
 fn sign(key: &KeyPair, message: &[u8]) -> String {
@@ -25,7 +30,8 @@ fn sign(key: &KeyPair, message: &[u8]) -> String {
 fn manifest(module: &[u8]) -> String {
     let layer =
         json!({"mediaType": "application/wasm", "digest": digest(module), "size": module.len()});
-    json!({"schemaVersion": 2, "layers": [layer]}).to_string()
+    let config = json!({"mediaType": "application/vnd.wasm.config.v0+json", "digest": digest(b"{}"), "size": 2});
+    json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string()
 }
 
 fn payload(manifest: &str, kind: &str) -> String {
@@ -36,11 +42,12 @@ fn payload(manifest: &str, kind: &str) -> String {
 }
 
 fn cosign(key: &KeyPair, manifest: &str, payload: String) -> Proof {
-    let signed = vec![Signed {
-        form: Form::Simple,
-        signature: sign(key, payload.as_bytes()),
-        payload,
-    }];
+    let signature = sign(key, payload.as_bytes());
+    let signed = vec![Signed::simple(
+        payload.as_bytes(),
+        &signature,
+        &BTreeMap::new(),
+    )];
     Proof::Artifact {
         manifest: manifest.to_owned(),
         signed,
@@ -67,13 +74,11 @@ fn a_detached_signature_is_of_one_key_over_one_module() {
 #[test]
 fn what_cosign_signed_is_taken_in_both_of_its_forms() {
     let key = PublicKey::parse(include_str!("data/cosign.pub")).expect("a public key");
+    let key = Signer::Key(key);
     let module = b"a module\n";
     let manifest = include_str!("data/manifest.json").to_owned();
-    let simple = Signed {
-        form: Form::Simple,
-        payload: include_str!("data/payload.json").to_owned(),
-        signature: include_str!("data/payload.sig").to_owned(),
-    };
+    let payload = include_bytes!("data/payload.json");
+    let simple = Signed::simple(payload, include_str!("data/payload.sig"), &BTreeMap::new());
     let bundle = include_str!("data/artifact.bundle.json");
     let statement = Signed::of_bundle(bundle.as_bytes()).expect("a bundle");
     let mut proofs = vec![
@@ -119,6 +124,7 @@ fn a_statement_counts_where_it_says_of_this_one_artifact_that_it_is_signed() {
             form: Form::Statement,
             payload: statement,
             signature: String::new(),
+            bundle: None,
         };
         signed.signature = self::sign(&ours, &signed.message());
         let proof = |signed: &Signed| Proof::Artifact {

@@ -14,6 +14,8 @@ const LONGEST_PATH: i64 = 4096;
 const LONGEST_REFERENCE: i64 = 512;
 /// A key of the curve P-256 has a third of it.
 const LONGEST_KEY: i64 = 1024;
+/// The address of a workflow names a repository, a file and a branch.
+const LONGEST_IDENTITY: i64 = 1024;
 
 /// Puts every rule in its place.
 pub(crate) fn add(schema: &mut JSONSchemaProps) {
@@ -29,6 +31,16 @@ pub(crate) fn add(schema: &mut JSONSchemaProps) {
         ),
         ("spec.signature", None, signature()),
         ("spec.signature.publicKey", Some(LONGEST_KEY), public_key()),
+        (
+            "spec.signature.identity.issuer",
+            Some(LONGEST_IDENTITY),
+            issuer(),
+        ),
+        (
+            "spec.signature.identity.subject",
+            Some(LONGEST_IDENTITY),
+            subject(),
+        ),
         ("spec.failureLimit", None, failure_limit()),
     ] {
         if let Some(found) = at(schema, path) {
@@ -75,8 +87,8 @@ fn reference() -> Vec<ValidationRule> {
 
 fn signature() -> Vec<ValidationRule> {
     vec![rule(
-        "[has(self.publicKey), has(self.configMap), has(self.secret)].filter(given, given).size() == 1",
-        "signature names exactly one of publicKey, configMap and secret",
+        "[has(self.publicKey), has(self.configMap), has(self.secret), has(self.identity)].filter(given, given).size() == 1",
+        "signature names exactly one of publicKey, configMap, secret and identity",
     )]
 }
 
@@ -84,6 +96,20 @@ fn public_key() -> Vec<ValidationRule> {
     vec![rule(
         "self.startsWith('-----BEGIN PUBLIC KEY-----')",
         "publicKey is a public key in PEM, as cosign.pub has it, beginning with -----BEGIN PUBLIC KEY-----",
+    )]
+}
+
+fn issuer() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.startsWith('https://')",
+        "issuer is the address of who vouches for the identity, beginning with https://, as `cosign verify` prints it",
+    )]
+}
+
+fn subject() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.size() > 0",
+        "subject is who signs, an e-mail address or that of a workflow, as `cosign verify` prints it",
     )]
 }
 
@@ -125,6 +151,8 @@ mod tests {
             reference(),
             signature(),
             public_key(),
+            issuer(),
+            subject(),
             failure_limit(),
         ]
         .concat()

@@ -48,9 +48,9 @@ pub use kubernetes::{
 };
 pub use module::{
     BuiltIn, ConfigMapSource, FileSource, FirstDifference, FuelUsed, MODULE_KEY, MODULE_KIND,
-    MODULE_PLURAL, MODULE_VERSION, ModulePhase, ModuleRole, ModuleSignature, ModuleSource,
-    OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec, ReconcilerModuleStatus,
-    SelfTest,
+    MODULE_PLURAL, MODULE_VERSION, ModuleIdentity, ModulePhase, ModuleRole, ModuleSignature,
+    ModuleSource, OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
+    ReconcilerModuleStatus, SelfTest,
 };
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};

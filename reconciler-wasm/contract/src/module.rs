@@ -104,7 +104,7 @@ pub struct OciSource {
     pub plain_http: Option<bool>,
 }
 
-/// The key that must have signed a module, as `cosign generate-key-pair` makes it: exactly one of the fields.
+/// Who must have signed a module: a key, as `cosign generate-key-pair` makes it, or an identity. Exactly one of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -118,6 +118,20 @@ pub struct ModuleSignature {
     /// A Secret of the operator's namespace that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<PublicKeySource>,
+    /// Whom an authority of Sigstore certified. The operator needs a file that says whom to trust.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<ModuleIdentity>,
+}
+
+/// An identity that signs without a key of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleIdentity {
+    /// Who vouches for it: the address of an OpenID Connect provider, letter by letter.
+    pub issuer: String,
+    /// Who it is: an e-mail address, or the address of a workflow, letter by letter.
+    pub subject: String,
 }
 
 /// Where a public key is.
@@ -180,7 +194,7 @@ pub struct ReconcilerModuleStatus {
     /// Of an OCI source: the artifact that it was fetched from, by the digest that its tag led to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<String>,
-    /// The public keys whose signature was asked for and found, by their sha-256.
+    /// Whose signature was asked for and found: public keys by their sha-256, identities as subject and issuer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signed_by: Vec<String>,
     /// The module that failed beyond its limit. It is not tried again before the spec changes.

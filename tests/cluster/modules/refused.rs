@@ -161,6 +161,14 @@ async fn refused_by_the_api_server(scenario: &Scenario) -> Result<()> {
             "publicKey is a public key in PEM",
         ),
         (
+            json!({"role": "Shadow", "source": file, "signature": {"identity": {"issuer": "accounts.example", "subject": "me"}}}),
+            "issuer is the address",
+        ),
+        (
+            json!({"role": "Shadow", "source": file, "signature": {"identity": {"issuer": "https://accounts.example", "subject": ""}}}),
+            "subject is who signs",
+        ),
+        (
             json!({"role": "Shadow", "source": {"builtIn": {}}, "signature": {"secret": {"name": "s"}}}),
             "signature is for modules from elsewhere",
         ),

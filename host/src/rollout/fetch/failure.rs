@@ -104,6 +104,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// Nobody is trusted to tell identities.
+    #[error(
+        "whether {identity} signed it cannot be judged: give the operator Sigstore's trusted_root.json with --module-signature-trusted-root"
+    )]
+    NoRoots {
+        /// Who is to have signed.
+        identity: String,
+    },
     /// It is not signed as it must be.
     #[error("{what} is not signed as {by} asks for it: {why}")]
     Unsigned {
@@ -132,6 +140,7 @@ impl Error {
             | Self::File { .. }
             | Self::Late { .. }
             | Self::Key { .. }
+            | Self::NoRoots { .. }
             | Self::Unsigned { .. } => false,
         }
     }

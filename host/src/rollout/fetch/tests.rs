@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::Chain;
+use crate::signature::Roots;
 use crate::testing::ApiServer;
 
 const MODULE: &[u8] = b"\0asm: a module";
@@ -50,7 +51,11 @@ fn sources(server: &ApiServer, key: Option<PublicKey>) -> Sources {
         client: server.client(),
         namespace: "infra".to_owned(),
         built_in: Arc::new(MODULE.to_vec()),
-        key,
+        registries: SideProcess::of(PathBuf::new()),
+        policy: Policy {
+            key,
+            ..Policy::default()
+        },
     }
 }
 
@@ -251,4 +256,54 @@ async fn a_pull_secret_that_is_not_there_is_told_and_one_that_is_none_without_a_
         let refused = sources.of_spec(&spec).await.expect_err("a refusal");
         assert!(!Chain(&refused).to_string().contains("hunter2"));
     }
+}
+
+/// Whom to trust is the operator's to say, and nobody else's.
+#[tokio::test]
+async fn an_identity_is_asked_for_by_the_operator_or_a_spec_and_judged_by_the_operator_s_roots() {
+    let sigstore = fulcio::Sigstore::new();
+    let (issuer, subject) = ("https://accounts.example", "release@example.com");
+    let bundle = sigstore.sign(issuer, subject, MODULE).blob(&sigstore);
+    let server = server(&json!({"reconciler.wasm.sig": bundle}));
+    let identity = |subject: &str| Identity {
+        issuer: issuer.to_owned(),
+        subject: subject.to_owned(),
+    };
+    let sources = |wanted: Option<&str>, trusts: bool| Sources {
+        policy: Policy {
+            key: None,
+            identity: wanted.map(identity),
+            roots: trusts.then(|| Roots::parse(&sigstore.trusted_root()).expect("roots")),
+        },
+        ..sources(&server, None)
+    };
+    let asking = |subject: &str| {
+        let mut spec = from_map();
+        spec["signature"] = json!({"identity": {"issuer": issuer, "subject": subject}});
+        spec
+    };
+    let (of_operator, of_spec) = (sources(Some(subject), true), sources(None, true));
+    for (sources, spec) in [
+        (of_operator, from_map()),
+        (of_spec.clone(), asking(subject)),
+    ] {
+        let fetched = sources.of_spec(&spec).await.expect("a module");
+        assert_eq!(
+            fetched.signed_by,
+            ["release@example.com by https://accounts.example"]
+        );
+    }
+    let mallory = "mallory@example.com";
+    let words = ["--module-signature-subject", "identity mismatch", mallory];
+    refused(&sources(Some(mallory), true), &from_map(), &words).await;
+    let words = ["spec.signature", "identity mismatch", mallory];
+    refused(&of_spec, &asking(mallory), &words).await;
+    let words = [subject, "--module-signature-trusted-root"];
+    refused(&sources(None, false), &asking(subject), &words).await;
+    let unsigned = self::server(&json!({}));
+    let unsigned = Sources {
+        client: unsigned.client(),
+        ..of_spec
+    };
+    refused(&unsigned, &asking(subject), &["no signature beside it"]).await;
 }
