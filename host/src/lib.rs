@@ -7,6 +7,7 @@ pub mod authority;
 pub mod backoff;
 pub mod backup;
 pub mod backups;
+mod bounds;
 pub mod certificate;
 pub mod difference;
 pub mod error;

@@ -1,5 +1,9 @@
 //! What is refused before its first decision.
 
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
 use host::error::Chain;
 use host::module::{Error, Module, seal};
 use small::{DESCRIPTION, Text};
@@ -155,4 +159,30 @@ fn more_memory_than_the_cap_is_refused_at_load() {
             (export "reconcile" (func $f)))"#,
     );
     check_refused(&greedy, &["cannot be compiled", "memory"]);
+}
+
+/// A function of a million steps takes the compiler gigabytes: they are not the operator's.
+#[test]
+fn a_module_that_costs_too_much_to_compile_ends_the_process_that_compiles() {
+    let steps = "(i32.popcnt) (i32.const 7) (i32.add) ".repeat(500_000);
+    let text = Text {
+        reconcile: &format!("(local.get 0) {steps}"),
+        ..Text::default()
+    };
+    let bytes = sealed(&text.core());
+    let cache = tempfile::tempdir().expect("a folder");
+    let mut process = Command::new(&tests::sealed::sealed().binary)
+        .args(["module", "compile", "--cache-dir"])
+        .arg(cache.path())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = process.stdin.take().expect("a pipe");
+    input.write_all(&bytes).expect("it reads");
+    drop(input);
+    let ended = process.wait_with_output().expect("it ends");
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.signal().is_some(), "{}: {words}", ended.status);
+    assert!(words.contains("memory allocation of"), "{words}");
 }

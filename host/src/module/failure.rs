@@ -135,6 +135,14 @@ pub enum Error {
         /// wasmtime's words.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Compiling it takes more than a module may take.
+    #[error(
+        "compiling the module takes more than {what}, and was ended: no module that is meant to decide is that large"
+    )]
+    Costly {
+        /// Which bound, and how much it is.
+        what: String,
+    },
     /// The side process that compiles did not do so.
     #[error("compiling the module in a process of its own failed: {words}")]
     Ahead {

@@ -5,15 +5,18 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::pull::{Pulled, pull, resolve};
 use super::side_process::MEMORY_MIB;
 use super::{Access, Error, Reference};
+use crate::bounds::Bounds;
 
-/// Processor time that an answer may take, in seconds.
-const PROCESSOR: u64 = 60;
+/// What an answer may take.
+const BOUNDS: Bounds = Bounds {
+    memory: MEMORY_MIB,
+    processor: 60,
+};
 
 /// What is asked of a registry.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +54,7 @@ pub(super) enum Answer {
 /// # Errors
 /// There is no question, or nobody who reads the answer.
 pub(crate) fn answer_stdin() -> anyhow::Result<()> {
-    bound()?;
+    BOUNDS.hold()?;
     let mut question = Vec::new();
     io::stdin().read_to_end(&mut question)?;
     let question: Question = serde_json::from_slice(&question)
@@ -66,26 +69,6 @@ pub(crate) fn answer_stdin() -> anyhow::Result<()> {
     output.write_all(b"\n")?;
     output.write_all(&bytes)?;
     output.flush()?;
-    Ok(())
-}
-
-/// Gives up what a hostile answer could take. A login in memory must not be left on disk when it is taken nevertheless.
-fn bound() -> io::Result<()> {
-    for (resource, limit, reserve) in [
-        (Resource::Core, 0, 0),
-        // Ended with a signal of its own, and a second later with the one that anybody sends.
-        (Resource::Cpu, PROCESSOR, 1),
-        (Resource::Data, MEMORY_MIB << 20, 0),
-    ] {
-        let limits = Rlimit {
-            current: Some(limit),
-            maximum: Some(limit + reserve),
-        };
-        setrlimit(resource, limits)?;
-    }
-    // Where all memory of the container is gone, this process is to end, and not the one that keeps clusters. Whoever may not
-    // say so has the limits.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     Ok(())
 }
 

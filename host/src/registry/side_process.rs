@@ -6,12 +6,10 @@
 //! - A login is written to its standard input and nowhere else.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
@@ -20,6 +18,7 @@ use tokio::process::{Child, Command};
 use super::pipe::{Answer, Question, Wants};
 use super::pull::{Pulled, RESOLVED_WITHIN, WITHIN};
 use super::{Access, Error, Reference};
+use crate::bounds::{Bounds, Exceeded};
 use crate::module::MODULE_LIMIT;
 
 /// Memory that asking a registry may take: three times the largest module.
@@ -28,8 +27,6 @@ pub(super) const MEMORY_MIB: u64 = 96;
 const ANSWER_LIMIT: u64 = 8 << 20;
 /// As much of its last words is read.
 const WORDS_LIMIT: u64 = 4 << 10;
-/// What the allocator says before it ends a process.
-const OUT_OF_MEMORY: &str = "memory allocation of";
 /// How much later than it gives up by itself it is ended.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -124,15 +121,13 @@ impl SideProcess {
             Ok(Err(error)) => return Err(unanswered(reference, error)),
             Ok(Ok(talk)) => talk,
         };
-        match (answer, status.signal().and_then(Signal::from_named_raw)) {
+        match (answer, Bounds::exceeded(status, &words)) {
             (Some(answer), _) => Ok(answer),
-            (None, Some(Signal::ABORT)) if words.contains(OUT_OF_MEMORY) => Err(Error::Endless {
+            (None, Some(Exceeded::Memory)) => Err(Error::Endless {
                 registry: reference.registry().to_owned(),
             }),
-            (None, Some(Signal::XCPU)) => Err(slow()),
-            (None, Some(_) | None) => {
-                Err(unanswered(reference, format!("{status} {}", words.trim())))
-            }
+            (None, Some(Exceeded::Processor)) => Err(slow()),
+            (None, None) => Err(unanswered(reference, format!("{status} {}", words.trim()))),
         }
     }
 }

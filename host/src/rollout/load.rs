@@ -171,10 +171,15 @@ impl Loader {
             signed_by,
         };
         let working = tokio::task::spawn_blocking(move || {
-            if let Some(cache) = &this.cache
-                && let Err(error) = compile_ahead(cache, &bytes)
-            {
-                warn!(error = %Chain(&error), "Compiling in this process instead");
+            if let Some(cache) = &this.cache {
+                match compile_ahead(cache, &bytes) {
+                    Ok(()) => {}
+                    // Here it would take the same, from the process that keeps clusters.
+                    Err(error @ module::Error::Costly { .. }) => return Err(error.into()),
+                    Err(error) => {
+                        warn!(error = %Chain(&error), "Compiling in this process instead")
+                    }
+                }
             }
             let module = Module::load(&this.engine, &bytes)?;
             this.recorder.flush();

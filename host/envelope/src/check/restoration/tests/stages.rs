@@ -1,0 +1,119 @@
+//! Its beginning and its stages.
+
+use super::*;
+
+#[test]
+fn it_begins_with_a_proof_and_without_a_quorum() {
+    let begins = writes(RestorationStage::Stopping);
+    let resource = at(RestorationStage::Waiting);
+    assert_eq!(rule(&begins, &lost(&resource)), "");
+    assert_eq!(rule(&begins, &living(&resource)), "Unasked");
+    let changes: [fn(&mut RestoreHead); 5] = [
+        |head| head.proof = None,
+        |head| head.over = true,
+        |head| head.deleted = true,
+        |head| "another".clone_into(&mut head.uid),
+        |head| {
+            if let Some(spec) = &mut head.spec {
+                "b".clone_into(&mut spec.etcd_cluster.name);
+            }
+        },
+    ];
+    for change in changes {
+        let mut head = head();
+        change(&mut head);
+        let mut fresh = lost(&resource);
+        fresh.restore = Observed::Seen(head);
+        assert_eq!(rule(&begins, &fresh), "Unasked");
+    }
+    let mut fresh = lost(&resource);
+    fresh.restore = Observed::Unknown("timed out".to_owned());
+    assert_eq!(rule(&begins, &fresh), "Unread");
+    fresh.restore = Observed::Absent;
+    assert_eq!(rule(&begins, &fresh), "Unasked");
+}
+
+#[test]
+fn members_that_only_elect_a_leader_are_not_lost() {
+    let begins = writes(RestorationStage::Stopping);
+    let voter = |name: &str| json!({"name": name, "role": "Voter"});
+    let mut resource = at(RestorationStage::Waiting);
+    resource.status["memberRecords"] = json!([voter("a-1"), voter("a-2"), voter("a-3")]);
+    assert_eq!(rule(&begins, &lost(&resource)), "", "one of three answers");
+    let mut electing = living(&resource);
+    electing.etcd.membership = Observed::Unknown("etcdserver: no leader".to_owned());
+    for endpoint in &mut electing.etcd.endpoints {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.leader = None;
+        }
+    }
+    assert_eq!(rule(&begins, &electing), "Unasked");
+}
+
+#[test]
+fn a_living_cluster_is_given_up_by_a_consent_that_names_it() {
+    let begins = writes(RestorationStage::Stopping);
+    let resource = at(RestorationStage::Waiting);
+    for (id, expected) in [("c1", ""), ("c2", "Unasked")] {
+        let mut fresh = living(&resource);
+        fresh.restore = Observed::Seen(consenting(id));
+        assert_eq!(rule(&begins, &fresh), expected, "{id}");
+    }
+}
+
+#[test]
+fn stages_come_in_their_order() {
+    let allowed = |before, after| {
+        let fresh = match after {
+            RestorationStage::Growing | RestorationStage::Done => living(&at(before)),
+            RestorationStage::Filling => empty(&at(before)),
+            RestorationStage::Waiting | RestorationStage::Stopping => lost(&at(before)),
+        };
+        rule(&writes(after), &fresh).is_empty()
+    };
+    let found: Vec<_> = STAGES
+        .into_iter()
+        .flat_map(|before| STAGES.map(|after| (before, after)))
+        .filter(|(before, after)| before != after && allowed(*before, *after))
+        .collect();
+    let expected: Vec<_> = STAGES.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_id_is_given_up_only_when_nobody_of_before_is_left() {
+    let gives_up = writes(RestorationStage::Filling);
+    let resource = at(RestorationStage::Stopping);
+    let permitted = |action: &Action, resource: &Resource| {
+        permit(
+            &decision(vec![action.clone()]),
+            &snapshot_of(resource.clone()),
+        )
+        .is_ok()
+    };
+    assert!(permitted(&gives_up, &resource));
+    assert!(!permitted(&gives_up, &at(RestorationStage::Waiting)));
+    assert!(!permitted(&gives_up, &self::resource()));
+    assert_eq!(rule(&gives_up, &empty(&resource)), "");
+    assert_eq!(rule(&gives_up, &lost(&resource)), "Unasked", "one answers");
+}
+
+#[test]
+fn one_under_way_is_not_forgotten_and_neither_is_whose_claims_are_kept() {
+    let mut forgets = writes(RestorationStage::Growing);
+    let mut drops = writes(RestorationStage::Growing);
+    if let Effect::UpdateStatus { status } = &mut forgets.effect {
+        status.restoration = None;
+    }
+    if let Effect::UpdateStatus { status } = &mut drops.effect
+        && let Some(one) = &mut status.restoration
+    {
+        one.given_up.clear();
+    }
+    let growing = living(&at(RestorationStage::Growing));
+    assert_eq!(rule(&forgets, &growing), "Unasked");
+    assert_eq!(rule(&drops, &growing), "Unasked");
+    let stopping = lost(&at(RestorationStage::Stopping));
+    assert_eq!(rule(&forgets, &stopping), "", "nothing was lost yet");
+    assert_eq!(rule(&forgets, &living(&at(RestorationStage::Done))), "");
+}

@@ -1,0 +1,189 @@
+//! Members added, promoted and removed, and leadership moved.
+
+use super::*;
+
+#[test]
+fn a_member_list_that_is_not_the_same_is_refused() {
+    assert_eq!(rule(&add(), &fresh()), "");
+    let with = |change: fn(&mut Fresh)| {
+        let mut fresh = fresh();
+        change(&mut fresh);
+        rule(&add(), &fresh)
+    };
+    assert_eq!(
+        with(|fresh| fresh.membership().linearizable = false),
+        "Unconfirmed"
+    );
+    assert_eq!(
+        with(|fresh| fresh.membership().cluster_id = ClusterId(2)),
+        "OtherCluster"
+    );
+    assert_eq!(
+        with(|fresh| drop(fresh.membership().members.pop())),
+        "MembersChanged"
+    );
+    assert_eq!(
+        with(|fresh| fresh.etcd.membership = Observed::Unknown("timed out".to_owned())),
+        "Unread"
+    );
+    assert_eq!(
+        with(|fresh| fresh.etcd.membership = Observed::Absent),
+        "Unread"
+    );
+    let unrecorded = fresh_of(&Resource {
+        status: json!({"phase": "Running"}),
+        ..resource()
+    });
+    assert_eq!(rule(&add(), &unrecorded), "Unborn");
+    let other = fresh_of(&Resource {
+        status: json!({"clusterId": "c2"}),
+        ..resource()
+    });
+    assert_eq!(rule(&add(), &other), "OtherCluster");
+}
+
+#[test]
+fn a_second_learner_is_refused() {
+    let mut add = add();
+    add.pre.members = None;
+    assert_eq!(rule(&add, &fresh().with_learner()), "Outstanding");
+    let mut unstarted = fresh();
+    unstarted.membership().members[2].name.clear();
+    assert_eq!(rule(&add, &unstarted), "Outstanding");
+}
+
+#[test]
+fn a_member_is_not_added_twice() {
+    let mut add = change(
+        Effect::AddLearner {
+            name: "a-3".to_owned(),
+            peer_urls: vec!["http://a-3.a.ns.svc:2380".to_owned()],
+        },
+        2,
+    );
+    add.pre.members = None;
+    assert_eq!(rule(&add, &fresh()), "StillMember");
+}
+
+#[test]
+fn nothing_is_added_without_a_healthy_quorum() {
+    assert_eq!(rule(&add(), &fresh().silent(3)), "");
+    let mut bold = add();
+    bold.pre.healthy_voters = Some(0);
+    assert_eq!(rule(&bold, &fresh().silent(2).silent(3)), "TooFewHealthy");
+}
+
+#[test]
+fn a_healthy_learner_is_promoted_and_no_other() {
+    let mut promote = change(
+        Effect::Promote {
+            member: MemberId(4),
+        },
+        3,
+    );
+    promote.pre.members = None;
+    assert_eq!(rule(&promote, &fresh().with_learner()), "");
+    assert_eq!(
+        rule(&promote, &fresh().with_learner().silent(4)),
+        "NotHealthyLearner"
+    );
+    assert_eq!(rule(&promote, &fresh().with_learner().silent(3)), "");
+    assert_eq!(
+        rule(&promote, &fresh().with_learner().silent(2).silent(3)),
+        "TooFewHealthy"
+    );
+    assert_eq!(
+        rule(
+            &change(
+                Effect::Promote {
+                    member: MemberId(2)
+                },
+                2
+            ),
+            &fresh()
+        ),
+        "NotHealthyLearner"
+    );
+    assert_eq!(
+        rule(
+            &change(
+                Effect::Promote {
+                    member: MemberId(9)
+                },
+                2
+            ),
+            &fresh()
+        ),
+        "NotMember"
+    );
+}
+
+/// Health changes without a revision: the decision was made when all were well.
+#[test]
+fn a_removal_that_would_cost_the_quorum_is_refused() {
+    assert_eq!(rule(&remove(3), &fresh()), "");
+    assert_eq!(rule(&remove(3), &fresh().silent(3)), "");
+    let mut bold = remove(3);
+    bold.pre.healthy_voters = Some(0);
+    assert_eq!(rule(&bold, &fresh().silent(2)), "TooFewHealthy");
+    assert_eq!(rule(&bold, &fresh().silent(2).silent(3)), "TooFewHealthy");
+}
+
+#[test]
+fn the_leader_is_not_removed() {
+    assert_eq!(rule(&remove(1), &fresh()), "IsLeader");
+    let mut unsure = fresh();
+    if let Observed::Seen(status) = &mut unsure.etcd.endpoints[1].status {
+        status.leader = Some(MemberId(2));
+    }
+    assert_eq!(rule(&remove(3), &unsure), "IsLeader");
+}
+
+#[test]
+fn the_last_voter_is_not_removed() {
+    let mut fresh = fresh();
+    fresh.membership().members.truncate(1);
+    let mut remove = remove(1);
+    (remove.pre.members, remove.pre.healthy_voters) = (None, Some(0));
+    assert_eq!(rule(&remove, &fresh), "LastVoter");
+}
+
+#[test]
+fn a_voter_does_not_leave_while_a_learner_is_under_way() {
+    let mut voter = remove(3);
+    voter.pre.members = None;
+    assert_eq!(rule(&voter, &fresh().with_learner()), "Outstanding");
+    let mut learner = remove(4);
+    learner.pre.members = None;
+    assert_eq!(rule(&learner, &fresh().with_learner().silent(4)), "");
+}
+
+/// One that never started is no vote that counts, but it must not keep a lost disk from being replaced.
+#[test]
+fn a_voter_leaves_beside_one_that_never_started() {
+    let mut fresh = fresh().silent(3);
+    let voter = Member {
+        name: String::new(),
+        ..crate::fixtures::member(4)
+    };
+    fresh.membership().members.push(voter);
+    let mut remove = remove(3);
+    remove.pre.members = None;
+    assert_eq!(rule(&remove, &fresh), "TooFewHealthy");
+    fresh.membership().members.push(crate::fixtures::member(5));
+    fresh.etcd.endpoints.push(endpoint(5, false));
+    assert_eq!(rule(&remove, &fresh), "");
+}
+
+#[test]
+fn leadership_moves_from_the_expected_leader_to_a_healthy_voter() {
+    let moving = |from: u64, to: u64| {
+        let mut moving = action(Effect::MoveLeader { to: MemberId(to) });
+        (moving.pre.cluster_id, moving.pre.members) = (Some(CLUSTER_ID), Some(fingerprint()));
+        moving.pre.leader = Some(MemberId(from));
+        moving
+    };
+    assert_eq!(rule(&moving(1, 2), &fresh()), "");
+    assert_eq!(rule(&moving(2, 3), &fresh()), "LeaderChanged");
+    assert_eq!(rule(&moving(1, 2), &fresh().silent(2)), "NotHealthyVoter");
+}

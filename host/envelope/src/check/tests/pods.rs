@@ -1,0 +1,183 @@
+//! Pods and disks taken from members, and other images given to them.
+
+use super::*;
+
+#[test]
+fn the_pod_of_a_healthy_voter_goes_only_while_the_others_are_a_quorum() {
+    assert_eq!(rule(&restart(2), &fresh()), "");
+    assert_eq!(rule(&restart(0), &fresh().silent(2)), "TooFewHealthy");
+    let mut pair = fresh();
+    pair.membership().members.remove(1);
+    let mut restart = restart(0);
+    restart.pre.members = None;
+    // A pair has no vote to spare: its pods go only with the disk kept, and only while the other one is healthy.
+    assert_eq!(rule(&restart, &pair), "");
+    assert_eq!(rule(&restart, &pair.clone().silent(1)), "TooFewHealthy");
+    pair.object = Observed::Seen(crate::ObjectHead {
+        claim: None,
+        ..pair.object.seen().cloned().unwrap_or_default()
+    });
+    assert_eq!(rule(&restart, &pair), "TooFewHealthy");
+}
+
+#[test]
+fn the_pod_of_a_sick_voter_goes_if_its_disk_stays() {
+    let sick = || fresh().silent(2).silent(3);
+    assert_eq!(rule(&restart(0), &sick()), "");
+    let mut in_pod = sick();
+    in_pod.object = Observed::Seen(crate::ObjectHead {
+        uid: "uid-3".to_owned(),
+        owner: Some("uid-a".to_owned()),
+        ..crate::ObjectHead::default()
+    });
+    assert_eq!(rule(&restart(0), &in_pod), "TooFewHealthy");
+}
+
+#[test]
+fn the_votes_counted_are_those_of_the_pods_own_member() {
+    let mut lying = restart(2);
+    lying.pre.touches = Some(MemberId(2));
+    assert_eq!(rule(&lying, &fresh()), "OtherMember");
+}
+
+#[test]
+fn without_evidence_only_an_ended_pod_that_keeps_its_disk_is_deleted() {
+    let ended = |ended: bool, claim: Option<&str>| {
+        let mut fresh = fresh();
+        fresh.object = Observed::Seen(crate::ObjectHead {
+            uid: "uid-3".to_owned(),
+            owner: Some("uid-a".to_owned()),
+            ended,
+            claim: claim.map(str::to_owned),
+            ..crate::ObjectHead::default()
+        });
+        rule(&delete(ObjectKind::Pod), &fresh)
+    };
+    assert_eq!(ended(true, Some("a-3")), "");
+    assert_eq!(ended(false, Some("a-3")), "StillRunning");
+    assert_eq!(ended(true, None), "StillRunning");
+}
+
+#[test]
+fn a_disk_whose_member_is_in_the_list_stays() {
+    for kind in [ObjectKind::Pod, ObjectKind::PersistentVolumeClaim] {
+        assert_eq!(rule(&departed(kind), &fresh()), "StillMember");
+        let mut gone = fresh();
+        gone.membership().members.remove(2);
+        assert_eq!(rule(&departed(kind), &gone), "");
+        let mut unconfirmed = gone.clone();
+        unconfirmed.membership().linearizable = false;
+        assert_eq!(rule(&departed(kind), &unconfirmed), "Unconfirmed");
+    }
+    // Found by its peer URL even before it has published a name.
+    let mut unstarted = fresh();
+    unstarted.membership().members[2] = Member {
+        name: String::new(),
+        ..crate::fixtures::member(3)
+    };
+    assert_eq!(
+        rule(&departed(ObjectKind::PersistentVolumeClaim), &unstarted),
+        "StillMember"
+    );
+}
+
+#[test]
+fn an_answer_of_another_cluster_is_not_healthy() {
+    let mut fresh = fresh();
+    let mut stranger = endpoint(2, false);
+    if let Observed::Seen(status) = &mut stranger.status {
+        status.cluster_id = ClusterId(9);
+    }
+    fresh.etcd.endpoints[1] = stranger;
+    let mut bold = remove(3);
+    bold.pre.healthy_voters = Some(0);
+    assert_eq!(rule(&bold, &fresh), "TooFewHealthy");
+}
+
+#[test]
+fn reads_name_what_a_check_needs() {
+    use crate::reads;
+    assert_eq!(reads(&event()), crate::Reads::default());
+    assert!(reads(&add()).etcd);
+    assert_eq!(
+        reads(&service()).object,
+        Some((ObjectKind::Service, "a".to_owned()))
+    );
+    let pod = reads(&apply("pod", pod_json()));
+    assert_eq!((pod.claim.as_deref(), pod.etcd), (Some("a-1"), false));
+    assert!(reads(&starting("existing", BOTH)).etcd);
+}
+
+/// Another image for the pod of voter 3.
+fn set_image(healthy_voters: u32) -> Action {
+    let effect = Effect::SetImage {
+        name: "a-3".to_owned(),
+        image: "quay.io/coreos/etcd:v3.7.3".to_owned(),
+        annotations: BTreeMap::new(),
+    };
+    let mut action = change(effect, healthy_voters);
+    action.pre.object = present("uid-3");
+    action.pre.object_version = Some("5".to_owned());
+    action.pre.touches = Some(MemberId(3));
+    action
+}
+
+/// The pod of voter 3 as a fresh read shows it.
+fn running(is_running: bool, mut fresh: Fresh) -> Fresh {
+    fresh.object = Observed::Seen(crate::ObjectHead {
+        uid: "uid-3".to_owned(),
+        resource_version: "5".to_owned(),
+        owner: Some("uid-a".to_owned()),
+        running: is_running,
+        ..crate::ObjectHead::default()
+    });
+    fresh
+}
+
+#[test]
+fn a_member_is_restarted_with_another_image_while_the_others_are_a_quorum() {
+    assert_eq!(rule(&set_image(2), &running(true, fresh())), "");
+    assert_eq!(
+        rule(&set_image(0), &running(true, fresh().silent(1))),
+        "TooFewHealthy"
+    );
+    let mut lying = set_image(2);
+    lying.pre.touches = Some(MemberId(2));
+    assert_eq!(rule(&lying, &running(true, fresh())), "OtherMember");
+    let mut blind = set_image(2);
+    blind.pre.touches = None;
+    assert_eq!(rule(&blind, &running(true, fresh())), "Running");
+}
+
+#[test]
+fn a_member_whose_container_does_not_run_may_get_another_image_without_a_quorum() {
+    let Action { effect, pre } = set_image(0);
+    let mut bare = action(effect);
+    bare.pre.object = pre.object;
+    bare.pre.object_version = pre.object_version;
+    let lost = fresh().silent(1).silent(2);
+    assert_eq!(rule(&bare, &running(false, lost.clone())), "");
+    assert_eq!(rule(&bare, &running(true, lost)), "Running");
+}
+
+/// Where there is no quorum to spare all the others must be healthy, and the disk stays.
+#[test]
+fn clusters_of_one_and_two_may_be_restarted_too() {
+    let of = |voters: usize, mut fresh: Fresh| {
+        let members: Vec<Member> = fresh.membership().members.split_off(3 - voters);
+        fresh.membership().members = members;
+        let mut action = set_image(0);
+        action.pre.members = Some(fresh.membership().fingerprint());
+        rule(&action, &running(true, fresh))
+    };
+    assert_eq!(of(1, fresh()), "");
+    assert_eq!(of(2, fresh()), "");
+    assert_eq!(of(2, fresh().silent(2)), "TooFewHealthy");
+}
+
+#[test]
+fn a_pod_that_changed_since_the_snapshot_keeps_its_image() {
+    let mut old = set_image(2);
+    old.pre.object_version = Some("4".to_owned());
+    assert_eq!(rule(&old, &running(true, fresh())), "ObjectChanged");
+}

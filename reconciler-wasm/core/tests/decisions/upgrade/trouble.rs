@@ -1,0 +1,130 @@
+//! Images that do not run, and members that go down on the way.
+
+use super::*;
+
+#[test]
+fn an_image_that_cannot_be_had_stops_the_roll_and_setting_it_back_returns() {
+    let world = healthy(3)
+        .asking("3.6.99")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found");
+    let stuck = world.clone().settle().later(3_600).decide();
+    assert_eq!(effects(&stuck), [""; 0]);
+    says(&stuck, Reason::ImagePull, "set spec.version back to 3.6.16");
+    let decision = world.asking("3.6.16").decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
+    assert_eq!(given_image(&decision), image("3.6.16"));
+}
+
+/// A new member with the same image would end in the same way.
+#[test]
+fn a_member_that_keeps_ending_with_its_new_image_is_not_replaced() {
+    let world = healthy(3)
+        .asking("3.7.3")
+        .moved(1, "3.7.3")
+        .answering(1, "3.6.16")
+        .down(1, "CrashLoopBackOff: x")
+        .settle()
+        .later(3_600);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    says(
+        &decision,
+        Reason::UpgradeStuck,
+        "set spec.version back to 3.6.16",
+    );
+}
+
+/// Without a quorum too: a sole member has nobody to wait for.
+#[test]
+fn a_sole_member_returns_from_an_image_that_cannot_be_had() {
+    let world = healthy(1)
+        .asking("3.6.16")
+        .given(0, "3.6.99")
+        .down(0, "ImagePullBackOff: not found")
+        .without_list();
+    assert_eq!(effects(&world.decide()), ["SetImage Pod shop-m0"]);
+}
+
+/// The cluster may have taken on the newer version, and the spec is ahead of what the member ran.
+#[test]
+fn a_pod_that_is_gone_during_an_upgrade_comes_back_with_its_own_image() {
+    let pod_image = |decision: &Decision| {
+        decision
+            .actions
+            .iter()
+            .find_map(|action| match &action.effect {
+                Effect::Apply { object } => Some(
+                    serde_json::to_value(object).unwrap()["pod"]["spec"]["containers"][0]["image"]
+                        .clone(),
+                ),
+                _ => None,
+            })
+    };
+    let half = healthy(3)
+        .running("3.5.35")
+        .asking("3.6.16")
+        .moved(1, "3.6.16")
+        .settle();
+    let again = half.clone().without_pod(1).decide();
+    assert_eq!(pod_image(&again), Some(json!(image("3.6.16"))));
+    let all = half
+        .asking("3.7.3")
+        .without_pod(0)
+        .without_pod(1)
+        .without_pod(2)
+        .without_list()
+        .decide();
+    assert_eq!(pod_image(&all), Some(json!(image("3.5.35"))));
+}
+
+#[test]
+fn a_new_member_gets_the_older_version_of_a_cluster_between_two() {
+    let mut world = healthy(3)
+        .running("3.5.35")
+        .asking("3.6.16")
+        .moved(0, "3.6.16")
+        .moved(1, "3.6.16")
+        .settle()
+        .wanting(5)
+        .with_learner(3, true)
+        .without_pod(3);
+    world.rows()[3].name = String::new();
+    let decision = world.decide();
+    let pod = decision
+        .actions
+        .iter()
+        .find_map(|action| match &action.effect {
+            Effect::Apply { object } if object.name() == "shop-m3" => {
+                Some(serde_json::to_string(object).unwrap())
+            }
+            _ => None,
+        });
+    assert!(pod.unwrap().contains(&image("3.5.35")));
+}
+
+/// The image may be one that does not run.
+#[test]
+fn a_second_member_that_goes_down_keeps_its_image_until_the_first_has_answered() {
+    let world = healthy(5)
+        .asking("3.6.99")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found")
+        .down(3, "CrashLoopBackOff: x")
+        .settle();
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
+/// The tag says one version and the program another.
+#[test]
+fn an_image_that_answers_as_another_version_stops_the_roll_and_can_be_left() {
+    let world = healthy(3)
+        .asking("3.6.20")
+        .moved(1, "3.6.20")
+        .answering(1, "3.6.16");
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    says(&decision, Reason::UpgradeStuck, "answers as etcd 3.6.16");
+    let back = world.asking("3.6.16").decide();
+    assert_eq!(effects(&back), ["SetImage Pod shop-m1"]);
+}
