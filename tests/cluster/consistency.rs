@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const CLIENTS: usize = 2;
 /// Operations of one key: with more of them there are more orders than can be tried.
 const OF_A_KEY: u64 = 30;
+/// As many turns of a key a lost answer takes: a write that may happen at any later time, or never, multiplies its orders.
+const OF_A_LOSS: u64 = 8;
 /// What a client waits for an answer.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Between a client's operations.
@@ -167,6 +169,9 @@ async fn ask(traffic: Arc<Traffic>, number: usize, address: String) -> Vec<(u64,
             (traffic.now(), answered)
         });
         connected = ended.map(|_| client);
+        if ended.is_none() && asked != Asked::Get {
+            traffic.begun.fetch_add(OF_A_LOSS, Ordering::Relaxed);
+        }
         // A read without an answer says nothing.
         if ended.is_some() || asked != Asked::Get {
             history.push((
