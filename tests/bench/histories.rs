@@ -5,6 +5,7 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use tests::cargo;
 use tokio::process::Command;
 
 use crate::figure::{Aim, Figure};
@@ -28,7 +29,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
 
 /// Runs the histories from this seed on; what the test says of their pace.
 async fn rate(first: u64) -> Result<f64> {
-    let test = Command::new("cargo")
+    let test = Command::from(cargo::command("cargo"))
         .args(["test", "--quiet", "--profile", "proof"])
         .args(["--package", "decide", "--test", "decide", "--"])
         .args(["--exact", "no_history_breaks_a_promise", "--nocapture"])

@@ -55,7 +55,7 @@ fn the_module_without_fridays_is_tested_built_and_decides_as_the_stock_one_on_a_
     let manifest = sealed.checkout.join("docs/examples/module/Cargo.toml");
     let target = sealed.file.parent().expect("it lies in the target folder");
     let cargo = |arguments: &[&str]| {
-        let mut cargo = Command::new("cargo");
+        let mut cargo = tests::cargo::command("cargo");
         cargo.args(arguments).arg("--locked").arg("--manifest-path");
         succeed(cargo.arg(&manifest).env("CARGO_TARGET_DIR", target));
     };

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use std::{fs, io};
 
 use host::module::digest;
+use tests::cargo;
 use tests::sealed::sealed;
 
 /// Makes `to` the same as what a build reads of `from`: all of the checkout but its history and its builds. What is the
@@ -54,7 +54,7 @@ fn the_module_does_not_depend_on_where_it_was_built() {
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
         .expect("cargo has a home");
     let remap = format!("--remap-path-prefix={home}=cargo");
-    let status = Command::new("cargo")
+    let status = cargo::command("cargo")
         .args([
             "build",
             "--quiet",

@@ -16,6 +16,7 @@ use manifests::Installation;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
+use crate::cargo;
 use crate::kubectl::Kubectl;
 use crate::pods;
 use crate::testbed::{Progress, images, wait};
@@ -51,7 +52,7 @@ impl Build {
             "--bin",
             "binnacle",
         ];
-        let cargo = Command::new("cargo")
+        let cargo = Command::from(cargo::command("cargo"))
             .args(build)
             .current_dir(&root)
             .stdin(Stdio::null())
@@ -65,7 +66,7 @@ impl Build {
         let program = target.join("release/binnacle");
         // The program that was just built seals the module, so nothing is built twice.
         let seal = format!("BINNACLE={}", program.display());
-        let make = Command::new("make")
+        let make = Command::from(cargo::command("make"))
             .args(["--no-print-directory", "wasm", &seal])
             .current_dir(&root)
             .stdin(Stdio::null())

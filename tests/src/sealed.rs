@@ -1,11 +1,12 @@
 //! The sealed module and the binary `binnacle`, built from this checkout by the very verb that everybody uses.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
 use cargo_metadata::MetadataCommand;
+
+use crate::cargo;
 
 /// What `make wasm` leaves behind.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub fn sealed() -> &'static Sealed {
 fn build() -> anyhow::Result<Sealed> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
     let checkout = metadata.workspace_root.into_std_path_buf();
-    let status = Command::new("make")
+    let status = cargo::command("make")
         .args(["--no-print-directory", "wasm"])
         .current_dir(&checkout)
         .status()?;

@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
+use crate::cargo;
 use crate::testbed::wait;
 
 /// How long a stop may take: a pass in flight ends, recordings are written.
@@ -37,7 +38,7 @@ impl Programs {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
             .context("this crate has no workspace")?;
-        let made = Command::new("make")
+        let made = Command::from(cargo::command("make"))
             .args(["--no-print-directory", "wasm"])
             .current_dir(root)
             .stdin(Stdio::null())
