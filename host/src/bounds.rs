@@ -10,6 +10,8 @@ use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 /// What the allocator says before it ends a process.
 const OUT_OF_MEMORY: &str = "memory allocation of";
+/// What is said where the kernel gives no more, and nobody has to end for it.
+const REFUSED_MEMORY: &str = "(os error 12)";
 
 /// What a process may take.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +57,11 @@ impl Bounds {
 
     /// Which of its bounds a process met, by how it ended and its last words.
     pub(crate) fn exceeded(status: ExitStatus, words: &str) -> Option<Exceeded> {
-        match status.signal().and_then(Signal::from_named_raw)? {
-            Signal::ABORT if words.contains(OUT_OF_MEMORY) => Some(Exceeded::Memory),
-            Signal::XCPU => Some(Exceeded::Processor),
-            _ => None,
+        let refused = !status.success() && words.contains(REFUSED_MEMORY);
+        match status.signal().and_then(Signal::from_named_raw) {
+            Some(Signal::ABORT) if words.contains(OUT_OF_MEMORY) => Some(Exceeded::Memory),
+            Some(Signal::XCPU) => Some(Exceeded::Processor),
+            Some(_) | None => refused.then_some(Exceeded::Memory),
         }
     }
 }
@@ -80,6 +83,13 @@ mod tests {
             ("kill -ABRT $$", "it went wrong", None),
             ("kill -XCPU $$", "", Some(Exceeded::Processor)),
             ("exit 1", "memory allocation of 9 bytes failed", None),
+            (
+                "exit 2",
+                "Cannot allocate memory (os error 12)",
+                Some(Exceeded::Memory),
+            ),
+            ("exit 0", "Cannot allocate memory (os error 12)", None),
+            ("kill -KILL $$", "", None),
         ] {
             let status = Command::new("sh").args(["-c", script]).status();
             let status = status.expect("it ends");

@@ -3,8 +3,9 @@
 //! The two meet in the engine's cache directory.
 
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use super::{Engine, Error, Module};
 use crate::bounds::{Bounds, Exceeded};
@@ -20,7 +21,7 @@ const BOUNDS: Bounds = Bounds {
 ///
 /// # Errors
 /// When the other process cannot be started or refuses the module, with its words, or the module wants more than
-/// compiling may take.
+/// compiling may take, or than there is.
 pub fn compile_ahead(cache: &Path, bytes: &[u8]) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Ahead {
         words: error.to_string(),
@@ -41,23 +42,29 @@ pub fn compile_ahead(cache: &Path, bytes: &[u8]) -> Result<(), Error> {
         .map_or(Ok(()), |mut stdin| stdin.write_all(bytes));
     let output = process.wait_with_output().map_err(failed)?;
     if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if let Some(exceeded) = Bounds::exceeded(output.status, &words) {
-            let what = match exceeded {
-                Exceeded::Memory => format!("{} MiB of memory", BOUNDS.memory),
-                Exceeded::Processor => format!("{} s of processor time", BOUNDS.processor),
-            };
-            return Err(Error::Costly { what });
-        }
-        return Err(Error::Ahead {
-            words: if words.is_empty() {
-                output.status.to_string()
-            } else {
-                words
-            },
-        });
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(ended(output.status, words.trim()));
     }
     written.map_err(failed)
+}
+
+/// What a process that compiled nothing ended for.
+fn ended(status: ExitStatus, words: &str) -> Error {
+    if let Some(exceeded) = Bounds::exceeded(status, words) {
+        let what = match exceeded {
+            Exceeded::Memory => format!("{} MiB of memory", BOUNDS.memory),
+            Exceeded::Processor => format!("{} s of processor time", BOUNDS.processor),
+        };
+        return Error::Costly { what };
+    }
+    let how = format!("{status} {words}").trim().to_owned();
+    if status.signal().is_some() {
+        return Error::Ended { how };
+    }
+    let words = if words.is_empty() { &how } else { words };
+    Error::Ahead {
+        words: words.to_owned(),
+    }
 }
 
 /// The other side: reads a module from standard input, checks and compiles it into `cache`.
@@ -76,4 +83,24 @@ pub fn compile_from_stdin(cache: &Path) -> Result<(), Error> {
             source,
         })?;
     Module::load(&Engine::new(Some(cache))?, &bytes).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module whose compiling the kernel ended was once compiled anew by the process that keeps clusters.
+    #[test]
+    fn what_ended_for_its_costs_is_told_from_what_was_refused() {
+        let told = |script: &str, words: &str| {
+            let status = Command::new("sh").args(["-c", script]).status();
+            ended(status.expect("it ends"), words)
+        };
+        let costly = told("kill -ABRT $$", "memory allocation of 9 bytes failed");
+        assert!(matches!(&costly, Error::Costly { what } if what.contains("1024 MiB")));
+        let killed = told("kill -KILL $$", "");
+        assert!(matches!(&killed, Error::Ended { how } if how.contains("SIGKILL")));
+        let refused = told("exit 2", "it has an import");
+        assert!(matches!(&refused, Error::Ahead { words } if words == "it has an import"));
+    }
 }

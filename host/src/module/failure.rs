@@ -143,6 +143,12 @@ pub enum Error {
         /// Which bound, and how much it is.
         what: String,
     },
+    /// The side process that compiles was ended from without, as where all memory of the container is gone.
+    #[error("compiling the module was ended from without, most likely for want of memory: {how}")]
+    Ended {
+        /// How it ended.
+        how: String,
+    },
     /// The side process that compiles did not do so.
     #[error("compiling the module in a process of its own failed: {words}")]
     Ahead {

@@ -48,7 +48,7 @@ impl Error {
     /// Whether it may pass without a change of the ReconcilerModule.
     pub(super) const fn may_pass(&self) -> bool {
         match self {
-            Self::Fetch(_) | Self::Panic(_) => true,
+            Self::Fetch(_) | Self::Panic(_) | Self::Module(module::Error::Ended { .. }) => true,
             Self::Spec(_) | Self::Module(_) | Self::SelfTest { .. } => false,
         }
     }
@@ -175,7 +175,9 @@ impl Loader {
                 match compile_ahead(cache, &bytes) {
                     Ok(()) => {}
                     // Here it would take the same, from the process that keeps clusters.
-                    Err(error @ module::Error::Costly { .. }) => return Err(error.into()),
+                    Err(error @ (module::Error::Costly { .. } | module::Error::Ended { .. })) => {
+                        return Err(error.into());
+                    }
                     Err(error) => {
                         warn!(error = %Chain(&error), "Compiling in this process instead")
                     }
