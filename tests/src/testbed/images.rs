@@ -260,7 +260,8 @@ async fn build(name: &str, copied: &[Copied<'_>], settings: &str, archive: &Path
     if let Some(folder) = archive.parent() {
         fs::create_dir_all(folder)?;
     }
-    let beside = archive.with_extension(format!("{}.new", std::process::id()));
+    // Two who build the same image at once must not share this name.
+    let beside = archive.with_extension(format!("{}.new", aside.title()));
     fs::copy(&fresh, &beside)?;
     fs::rename(&beside, archive).with_context(|| format!("{} cannot be written", archive.display()))
 }
@@ -328,6 +329,13 @@ impl Aside {
             .join(format!(".{what}.{}.{number}", std::process::id()));
         fs::create_dir_all(&folder)?;
         Ok(Self(folder))
+    }
+
+    /// What no other one has, in this process or another.
+    fn title(&self) -> std::borrow::Cow<'_, str> {
+        self.0
+            .file_name()
+            .map_or_else(Default::default, |name| name.to_string_lossy())
     }
 
     /// buildah with a store of its own in here.
