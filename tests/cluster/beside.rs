@@ -5,7 +5,7 @@ use libtest_mimic::Trial;
 use crate::harness::Scenarios;
 use crate::{
     adopt, asked, backup, bad_input, birth, consent, disks, drop_in, emulators, members, modules,
-    operators, reshape, restarts, restore, scale, scope, space, tls, upgrade, zero,
+    operators, reshape, restarts, restore, scale, scope, space, surroundings, tls, upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -322,6 +322,10 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "tls::a_certificate_of_another_authority_is_named_and_breaks_nothing",
             tls::wrong_authority,
+        ),
+        scenarios.trial(
+            "surroundings::an_image_that_two_build_at_once_is_there_for_both",
+            surroundings::one_image_twice,
         ),
     ]
 }

@@ -2,13 +2,14 @@
 //!
 //! Whatever was broken is mended before a scenario tells how it ended.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
 use serde_json::{Value, json};
 use tests::scenario::{Children, Scenario, definition, spec};
-use tests::testbed::wait;
+use tests::testbed::{Progress, images, wait};
 use tokio::time::Instant;
 
 use crate::standing::Standing;
@@ -17,6 +18,17 @@ use crate::writer::Writer;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the API server is away.
 const OUTAGE: Duration = Duration::from_secs(30);
+
+/// On a machine that had built nothing yet, the second of two scenarios found its archive gone while it wrote it.
+pub(crate) async fn one_image_twice(scenario: &mut Scenario) -> Result<()> {
+    let archive = scenario.folder().join("image.tar");
+    let progress = Progress::silent();
+    let build = || images::operator("twice:1", Path::new("/bin/true"), &[], &archive, &progress);
+    let (one, other) = tokio::join!(build(), build());
+    one?;
+    other?;
+    scenario.testbed().load_image(&archive).await
+}
 
 pub(crate) async fn node_cut_off(scenario: &mut Scenario) -> Result<()> {
     let mut apart = spec::on_volumes(3);
