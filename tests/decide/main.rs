@@ -33,6 +33,9 @@ const MAD: u64 = 10;
 /// One in so many is judged with restores, by the promises of safety.
 const RESTORED: u64 = 2;
 
+/// One in so many is lived through with a wrong clock or a second operator.
+const DOUBTED: u64 = 4;
+
 /// Seeds that showed a fault once, and which.
 const ONCE_FAILED: &[(u64, &str)] = &[
     (
@@ -162,6 +165,31 @@ fn no_history_breaks_a_promise() {
     let took = began.elapsed();
     let rate = u128::from(count) * 60_000 / took.as_millis().max(1);
     eprintln!("{count} histories in {took:.1?}: {rate} a minute");
+}
+
+/// The lease is no fence: who lost it may still act, and a clock may tell anything.
+#[test]
+fn no_wrong_clock_and_no_second_operator_breaks_a_promise() {
+    let first = number("SIMULATOR_FIRST_SEED", 1);
+    let count = number("SIMULATOR_HISTORIES", HISTORIES) / DOUBTED;
+    let seeds: Vec<u64> = (first..first + count).collect();
+    check(&seeds, Plan::with_doubts);
+    eprintln!("{count} histories with wrong clocks and second operators");
+}
+
+/// Else the promises about second operators would hold of nothing.
+#[test]
+fn second_operators_do_things() {
+    let acts = |seed: u64| {
+        let words = history(&Plan::with_doubts(seed), true).words;
+        let mut looks = words.split(|line| line.ends_with("the other operator looks"));
+        looks.next();
+        let deeds = looks.filter_map(|look| look.split(|line| line.ends_with("has looked")).next());
+        deeds.flatten().any(|line| line.contains(" does "))
+    };
+    let count = (1..=100).filter(|seed| acts(*seed)).count();
+    eprintln!("of 100 histories with doubts {count} have a second operator that acts");
+    assert!(count > 10);
 }
 
 /// Safety only: a restore that people edit in the middle may not come to its end, which docs/proof.md says.

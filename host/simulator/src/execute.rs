@@ -26,7 +26,13 @@ pub(crate) struct InFlight {
 }
 
 impl World {
-    pub(crate) fn execute(&mut self, actions: &[Action], flight: &mut InFlight) -> Execution {
+    /// `meanwhile` is what others do before each action.
+    pub(crate) fn execute(
+        &mut self,
+        actions: &[Action],
+        flight: &mut InFlight,
+        meanwhile: &mut dyn FnMut(&mut Self),
+    ) -> Execution {
         let mut outcomes: Vec<PastOutcome> = Vec::with_capacity(actions.len());
         let mut stopped = false;
         for action in actions {
@@ -37,6 +43,7 @@ impl World {
             // Reads and calls take their time, and the world goes on.
             let until = self.now + self.rng.i64(1..8);
             self.advance(until);
+            meanwhile(self);
             let number = flight.count;
             flight.count += 1;
             let mishap = self

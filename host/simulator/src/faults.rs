@@ -41,8 +41,9 @@ impl World {
             Fault::NoImages => self.images = false,
             Fault::SlowSync => self.slow = true,
             Fault::NoApi => self.api = false,
+            Fault::Clock(off) => self.off = off,
             // The operator looks these up in the plan.
-            Fault::StaleCache | Fault::Restart | Fault::Echo => {}
+            Fault::StaleCache | Fault::Restart | Fault::Echo | Fault::Rival => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
@@ -82,6 +83,7 @@ impl World {
             Fault::NoImages => self.images = true,
             Fault::SlowSync => self.slow = false,
             Fault::NoApi => self.api = true,
+            Fault::Clock(_) => self.off = 0,
             Fault::Pause => self.edit(|spec| spec["paused"] = false.into()),
             Fault::FillWithKeys => self.delete_keys(index),
             Fault::Wipe(_)
@@ -92,6 +94,7 @@ impl World {
             | Fault::StaleCache
             | Fault::Restart
             | Fault::Echo
+            | Fault::Rival
             | Fault::FillWithHistory
             | Fault::Version(_)
             | Fault::Label(_)

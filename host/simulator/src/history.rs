@@ -3,6 +3,8 @@
 //! Owns the operator's loop: when it looks, what its caches hold, what it remembers between passes. What is decided
 //! comes from the caller.
 
+mod rival;
+
 use std::hash::{Hash, Hasher};
 
 use contract::{Decision, OutcomeKind, PastOutcome, Reason, Snapshot};
@@ -102,6 +104,10 @@ pub(crate) struct Operator {
     moves: u64,
     /// Restarts and echoes of the plan that happened already.
     seen: Vec<usize>,
+    /// Its caches lag behind now and then.
+    lags: bool,
+    /// Another instance that takes itself for the leader, too.
+    rival: Option<Box<Self>>,
 }
 
 impl Operator {
@@ -116,6 +122,8 @@ impl Operator {
             spinning: 0,
             moves: 0,
             seen: Vec::new(),
+            lags: false,
+            rival: None,
         }
     }
 
@@ -148,10 +156,9 @@ impl Operator {
             self.restart(world);
             return None;
         }
-        let stale = self
-            .previous
-            .as_ref()
-            .filter(|_| !world.api || is_stale(world));
+        let stale = self.previous.as_ref().filter(|_| {
+            !world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool()
+        });
         let snapshot = world.snapshot(stale, &self.outcomes);
         let echo = if self.happens(world, Fault::Echo) {
             self.previous.take()
@@ -173,7 +180,14 @@ impl Operator {
             world.facts.push(Fact::Refused { at: world.now, why });
             self.outcomes.clear();
         } else {
-            let execution = world.execute(actions, &mut self.flight);
+            self.meet_rival(world);
+            let mut rival = self.rival.take();
+            let execution = world.execute(actions, &mut self.flight, &mut |world| {
+                if let Some(rival) = &mut rival {
+                    rival.meddle(world, decide);
+                }
+            });
+            self.rival = rival;
             if execution.ended {
                 self.restart(world);
                 return None;
@@ -246,6 +260,8 @@ impl Operator {
             spinning,
             moves: _,
             seen: _,
+            lags: _,
+            rival: _,
         } = self;
         let previous = previous.as_ref().map(|snapshot| &snapshot.resource.status);
         format!("{next} {outcomes:?} {previous:?} {idle} {spinning}").hash(hasher);
@@ -275,10 +291,9 @@ impl Operator {
     }
 }
 
-fn is_stale(world: &World) -> bool {
+fn is_during(world: &World, kind: Fault) -> bool {
     world.plan.faults.iter().any(|planned| {
-        planned.fault == Fault::StaleCache
-            && (planned.at..planned.at + planned.lasts).contains(&world.now)
+        planned.fault == kind && (planned.at..planned.at + planned.lasts).contains(&world.now)
     })
 }
 

@@ -30,7 +30,7 @@ impl World {
         };
         Snapshot {
             schema: SCHEMA,
-            now: self.clock(),
+            now: Millis(self.clock().0 + self.off),
             entropy,
             resource,
             objects,

@@ -84,6 +84,10 @@ pub enum Fault {
     Restart,
     /// The operator decides once on the snapshot before.
     Echo,
+    /// The operator's clock is off by so many milliseconds for a while.
+    Clock(i64),
+    /// Another instance of the operator takes itself for the leader for a while, with caches that lag behind.
+    Rival,
     /// `spec.size` is edited.
     Resize(i64),
     /// `spec.version` is edited.

@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) founded: Option<ClusterId>,
     /// The wall clock at the beginning.
     pub(crate) epoch: i64,
+    /// What the operator's clock is off by, in milliseconds.
+    pub(crate) off: i64,
     pub(crate) given: Given,
     /// The newest backup.
     pub(crate) stored: Stored,
@@ -128,6 +130,7 @@ impl World {
             listed: BTreeMap::new(),
             founded: None,
             epoch: EPOCH,
+            off: 0,
             given: Given::nothing(),
             stored: Stored::default(),
             restores: Vec::new(),
@@ -173,18 +176,19 @@ impl World {
             listed,
             founded,
             epoch: _,
+            off,
             given: _,
             stored,
             restores,
             writes,
         } = self;
-        (now, timers.in_order(), changed, images, slow, api).hash(hasher);
+        (now, timers.in_order(), changed, images, slow, api, off).hash(hasher);
         (acknowledged, electing, founded, writes, stored).hash(hasher);
         format!("{restores:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }
 
-    /// Wall-clock time as snapshots have it.
+    /// Wall-clock time as the API server has it.
     pub(crate) fn clock(&self) -> Millis {
         Millis(self.epoch + self.now)
     }

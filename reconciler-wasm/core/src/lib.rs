@@ -9,6 +9,7 @@ mod build;
 mod clock;
 mod course;
 mod entropy;
+mod memory;
 mod pre;
 mod quantity;
 mod quorum;
@@ -63,7 +64,8 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
 fn cluster(snapshot: &Snapshot) -> Decision {
-    let memory = match stored::remembered(&snapshot.resource, "a living cluster from a new one") {
+    let mut memory = match stored::remembered(&snapshot.resource, "a living cluster from a new one")
+    {
         Ok(memory) => memory,
         Err(finding) => {
             let told = status::tell(&snapshot.resource, &finding);
@@ -75,12 +77,14 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     if snapshot.resource.deleted.is_some() {
         return decide(step::delete());
     }
+    let is_stored =
+        !snapshot.resource.status.is_null() && !memory::set_right(&mut memory, snapshot.now);
     let mut cluster = match validate::validate(&snapshot.resource) {
         Ok(cluster) => cluster,
         Err(invalid) => {
             let status = status::refused(snapshot, &memory, &invalid);
             let mut step = Step::report(invalid);
-            status::write_if_changed(snapshot, &memory, status, &mut step);
+            status::write_if_changed(snapshot, &memory, is_stored, status, &mut step);
             // The API server may refuse the status of an object whose spec is of wrong types; the events must get out.
             step.actions
                 .sort_by_key(|action| !matches!(action.effect, Effect::Event { .. }));
@@ -92,7 +96,7 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
     let status = status::render(&cluster, &situation, &step);
-    status::write_if_changed(snapshot, &memory, status, &mut step);
+    status::write_if_changed(snapshot, &memory, is_stored, status, &mut step);
     decide(step)
 }
 

@@ -216,14 +216,16 @@ fn count(status: &mut EtcdClusterStatus, living: &Living<'_>) {
     }
 }
 
-/// Puts the status before all other actions where it says something new, with the events of what changed.
+/// Puts the status before all other actions where it says something new, with the events of what changed. `is_stored`
+/// says whether the memory is what the API server has.
 pub(crate) fn write_if_changed(
     snapshot: &Snapshot,
     memory: &EtcdClusterStatus,
+    is_stored: bool,
     status: EtcdClusterStatus,
     step: &mut Step,
 ) {
-    if status == *memory && !snapshot.resource.status.is_null() {
+    if is_stored && status == *memory {
         return;
     }
     let resource = &snapshot.resource;

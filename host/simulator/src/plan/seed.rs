@@ -18,6 +18,8 @@ const POLICIES: u64 = 0x90_11c1;
 const FILLS: u64 = 0xf111;
 /// And for people who restore.
 const RESTORES: u64 = 0x4e57_04e5;
+/// And for clocks and operators that are not what they seem.
+const DOUBTS: u64 = 0xd0_0b75;
 
 impl Plan {
     /// The plan of a seed, and in every third one people take backups and ask for restores.
@@ -28,7 +30,15 @@ impl Plan {
         plan
     }
 
-    /// The plan of a seed. Nobody asks for a restore.
+    /// The plan of a seed, in which the operator's clock is wrong, or another operator acts beside it, or both.
+    #[must_use]
+    pub fn with_doubts(seed: u64) -> Self {
+        let mut plan = Self::of_seed(seed);
+        plan.faults.extend(doubts(seed));
+        plan
+    }
+
+    /// The plan of a seed. Nobody asks for a restore, and no second operator acts.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -108,6 +118,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo
+        | Fault::Clock(_)
+        | Fault::Rival
         | Fault::FillWithHistory
         | Fault::Version(_)
         | Fault::Label(_)
@@ -229,6 +241,24 @@ fn restores(seed: u64) -> Vec<Planned> {
         });
     }
     all
+}
+
+/// A clock that is minutes or years off, operators that do not know of each other, one to three times.
+fn doubts(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ DOUBTS);
+    (0..rng.u8(1..4))
+        .map(|_| {
+            let at = rng.i64(0..FAULTS_UNTIL);
+            let fault = if rng.bool() {
+                Fault::Rival
+            } else {
+                let off = [400, 20_000, 900_000, 90_000_000, 300_000_000_000][rng.usize(0..5)];
+                Fault::Clock(if rng.bool() { off } else { -off })
+            };
+            let lasts = rng.i64(200..20_000);
+            Planned { at, lasts, fault }
+        })
+        .collect()
 }
 
 /// Edits of `spec.pod`, in every fifth history.

@@ -78,6 +78,8 @@ impl fmt::Display for Fault {
             Self::NoApi => write!(f, "the API server does not answer"),
             Self::Restart => write!(f, "the operator is started again"),
             Self::Echo => write!(f, "the operator decides on an old snapshot"),
+            Self::Clock(off) => write!(f, "the operator's clock is off by {off} ms"),
+            Self::Rival => write!(f, "another operator takes itself for the leader"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
             Self::Label(label) => write!(f, "somebody labels the pods {label}"),

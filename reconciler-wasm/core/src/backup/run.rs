@@ -159,7 +159,7 @@ fn progress(course: &mut Course<'_>, bytes: i64, bytes_per_second: i64) {
         return;
     };
     let written = run.progress_at.as_deref().unwrap_or(&run.started_at);
-    let is_time = clock::read(written).is_none_or(|at| now.since(at) >= PROGRESS);
+    let is_time = clock::read(written).is_none_or(|at| at > now || now.since(at) >= PROGRESS);
     if is_time && bytes != run.bytes {
         run.bytes = bytes;
         run.bytes_per_second = bytes_per_second;
@@ -238,6 +238,8 @@ fn succeed(course: &mut Course<'_>, plan: &Plan, run: &BackupRun, stored: &Store
 fn wait(course: &mut Course<'_>, plan: &Plan, reason: Reason, why: String) {
     let now = course.now();
     let since = course.status.waiting_since.as_deref().and_then(clock::read);
+    // What a wrong clock told does not count.
+    let since = since.filter(|since| *since <= now);
     if since.is_some_and(|since| now.since(since) >= plan.patience) {
         fail(course, plan, why);
         return;

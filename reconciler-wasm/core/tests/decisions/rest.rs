@@ -14,6 +14,22 @@ fn a_healthy_cluster_gets_no_action() {
     }
 }
 
+/// A clock that was a day ahead for a moment made every patience last a day.
+#[test]
+fn a_remembered_time_that_lies_ahead_is_written_anew_once_and_counts_from_now() {
+    let mut world = healthy(3).later(-86_400);
+    let now = world.snapshot.now.0.div_euclid(1000) * 1000;
+    let status = written(&world.decide()).expect("a status");
+    for record in &status.member_records {
+        for time in [&record.since, &record.role_since] {
+            let time: jiff::Timestamp = time.parse().expect("a time");
+            assert_eq!(time.as_millisecond(), now, "{}", record.name);
+        }
+    }
+    world.snapshot.resource.status = serde_json::to_value(&status).expect("JSON");
+    assert_eq!(world.later(1).decide().actions, []);
+}
+
 #[test]
 fn what_failed_last_time_is_said_unless_etcd_only_asked_for_patience() {
     let mut world = healthy(3);

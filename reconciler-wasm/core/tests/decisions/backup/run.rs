@@ -149,6 +149,20 @@ fn what_is_missing_is_named_and_waited_for_a_minute() {
 }
 
 #[test]
+fn patience_that_began_in_time_to_come_begins_anew() {
+    let lacking = |waiting: &EtcdBackupStatus, seconds| {
+        let mut lacking = backup(json!(null)).remembering(waiting).after(seconds);
+        lacking.0.secrets.insert("aws".to_owned(), Observed::Absent);
+        status(&lacking.decide())
+    };
+    let ahead = lacking(&EtcdBackupStatus::default(), 86_400);
+    let waiting = lacking(&ahead, 0);
+    assert!(waiting.waiting_since < ahead.waiting_since);
+    assert!(waiting.reason.is_empty());
+    assert!(!lacking(&waiting, 60).reason.is_empty());
+}
+
+#[test]
 fn endpoints_of_two_clusters_are_no_source() {
     let mut mixed = backup(json!(null));
     let mut other = endpoint("http://b:2379", 100);
