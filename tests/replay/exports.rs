@@ -145,6 +145,46 @@ fn a_recording_is_free_of_secrets_and_one_that_is_not_is_told() {
     );
 }
 
+/// Fresh eyes hid a value in fields that are dropped in reading, cut the file in its middle, and compared with nothing.
+#[test]
+fn nothing_passes_that_was_not_looked_through() {
+    let directory = recorded(&snapshots(1..3));
+    let file = crate::fixtures::only_file(directory.path());
+    let secrets = directory.path().join("secrets.json");
+    let of = json!({"items": [{"metadata": {"name": "login"}, "data": {"password": "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5"}}]});
+    fs::write(&secrets, of.to_string()).expect("it can be written");
+    let lines = zstd::decode_all(&fs::read(&file).expect("it is there")[..]).expect("zstd");
+    let lines = String::from_utf8(lines).expect("JSON is UTF-8");
+    let hidden = directory.path().join("hidden.jsonl");
+    let extra = r#""extra":"correct \u0068orse battery","#;
+    for (field, with) in [
+        ("\"cluster\":", format!("{extra}\"cluster\":")),
+        (
+            "{\"formatVersion\":1,",
+            format!("{{\"formatVersion\":1,{extra}"),
+        ),
+    ] {
+        fs::write(&hidden, lines.replacen(field, &with, 1)).expect("it can be written");
+        check(
+            &[
+                "record",
+                "check",
+                text(&hidden),
+                "--secrets",
+                text(&secrets),
+            ],
+            1,
+            &["it holds what looks like password of the Secret login"],
+        );
+    }
+    fs::write(&secrets, json!({"items": []}).to_string()).expect("it can be written");
+    check(
+        &["record", "check", text(&file), "--secrets", text(&secrets)],
+        2,
+        &["no value to look for"],
+    );
+}
+
 /// A field that the contract does not know could hold anything.
 #[test]
 fn a_snapshot_with_a_field_beyond_the_contract_is_told() {

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::needles::Needles;
+use super::needles::{Needles, SHORTEST};
 use crate::output::{self, Format, count};
 use crate::recorder::{Record, Recording, recordings};
 
@@ -50,7 +50,8 @@ struct Report {
 #[serde(rename_all = "camelCase")]
 struct Finding {
     file: PathBuf,
-    seq: u64,
+    /// The record; none where it is the file's header, or the file itself.
+    seq: Option<u64>,
     what: String,
 }
 
@@ -69,6 +70,11 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<bool> {
         known.extend(read_secrets(path)?);
     }
     let needles = Needles::new(&known);
+    anyhow::ensure!(
+        secrets.is_empty() || needles.values() > 0,
+        "there is no value to look for in the files of --secrets, which is what `kubectl get secrets --output json` prints: \
+         certificates, and values of less than {SHORTEST} bytes, are not looked for"
+    );
     let mut report = Report {
         values: needles.values(),
         ..Report::default()
@@ -89,28 +95,48 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<bool> {
 fn check_file(file: &Path, needles: &Needles, report: &mut Report) -> anyhow::Result<()> {
     let mut recording = Recording::open(file)?;
     while let Some(frame) = recording.next_frame()? {
+        for line in frame.lines() {
+            let whole: Value = serde_json::from_slice(line).unwrap_or_default();
+            let seq = whole.get("seq").and_then(Value::as_u64);
+            // Spelled anew, so that nothing hides behind another spelling of the same text.
+            let found = needles.found_in(&whole.to_string()).map(like);
+            report.note(file, seq, found);
+        }
         for record in frame.records() {
             let record = record?;
             report.records += 1;
-            for what in findings(&record, needles)? {
-                report.findings += 1;
-                if report.first.len() < TOLD {
-                    report.first.push(Finding {
-                        file: file.to_owned(),
-                        seq: record.seq,
-                        what,
-                    });
-                }
-            }
+            report.note(file, Some(record.seq), strangers(&record));
         }
     }
     if let Some(place) = recording.broken() {
         output::note(place);
+        let damaged = "what follows the damage cannot be looked through".to_owned();
+        report.note(file, place.after, Some(damaged).filter(|_| !place.cut_off));
     }
     Ok(())
 }
 
-fn findings(record: &Record, needles: &Needles) -> anyhow::Result<Vec<String>> {
+fn like(secret: &str) -> String {
+    format!("it holds what looks like {secret}")
+}
+
+impl Report {
+    fn note(&mut self, file: &Path, seq: Option<u64>, found: impl IntoIterator<Item = String>) {
+        for what in found {
+            self.findings += 1;
+            if self.first.len() < TOLD {
+                self.first.push(Finding {
+                    file: file.to_owned(),
+                    seq,
+                    what,
+                });
+            }
+        }
+    }
+}
+
+/// What is beyond the contract, and nobody can vouch for.
+fn strangers(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     let stranger = stranger::<Snapshot>(&record.snapshot);
     found.extend(stranger.map(|what| format!("the snapshot {what}")));
@@ -118,10 +144,7 @@ fn findings(record: &Record, needles: &Needles) -> anyhow::Result<Vec<String>> {
         let stranger = self::stranger::<Decision>(answer);
         found.extend(stranger.map(|what| format!("the answer {what}")));
     }
-    let whole = serde_json::to_string(record)?;
-    let secret = needles.found_in(&whole);
-    found.extend(secret.map(|what| format!("it holds what looks like {what}")));
-    Ok(found)
+    found
 }
 
 /// Says what in a document is beyond its type. Unknown fields are dropped in reading, so they are missing afterwards.
@@ -191,7 +214,8 @@ fn text(report: &Report) -> String {
     } = report;
     let mut text = String::new();
     for Finding { file, seq, what } in first {
-        text.push_str(&format!("{}, record {seq}: {what}\n", file.display()));
+        let place = seq.map_or_else(String::new, |seq| format!(", record {seq}"));
+        text.push_str(&format!("{}{place}: {what}\n", file.display()));
     }
     if *findings > first.len() {
         text.push_str(&format!("… and {} more.\n", findings - first.len()));

@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 
 /// Values that are shorter stand in texts by chance.
-const SHORTEST: usize = 8;
+pub(super) const SHORTEST: usize = 8;
 
 /// Beginnings of private keys and tokens, as they are and in base64, and what they are called.
 const SHAPES: [(&str, &str); 6] = [

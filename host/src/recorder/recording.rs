@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A directory without recordings.
-    #[error("{path} holds no recordings (files named binnacle-….jsonl.zst)")]
+    #[error("{path} holds no recordings (files named ….jsonl.zst)")]
     Empty {
         /// The directory.
         path: String,
@@ -107,11 +107,16 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Its lines as they are, headers among them.
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let lines = self.lines.split(|byte| *byte == b'\n');
+        lines.filter(|line| !line.is_empty())
+    }
+
     /// The records in it, in order. Headers are left out.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, Error>> {
         let mut after = 0;
-        self.lines
-            .split(|byte| *byte == b'\n')
+        self.lines()
             .filter(|line| is_record(line))
             .map(move |line| {
                 let record: Record =
@@ -127,7 +132,8 @@ impl Frame {
     }
 }
 
-/// The files of a path: itself, or the segments of a directory, oldest first, or else those of the directories in it.
+/// The files of a path: itself, or the recordings of a directory, a recorder's oldest first, or else those of the
+/// directories in it.
 ///
 /// # Errors
 /// When the path cannot be read, or is a directory without recordings.
@@ -136,7 +142,7 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    match segments(path) {
+    match of_folder(path) {
         Ok(files) if files.is_empty() => Err(Error::Empty { path: name }),
         Ok(files) => Ok(files),
         Err(source) => Err(Error::Unreadable { path: name, source }),
@@ -144,19 +150,25 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Those of a directory itself, else of the directories in it: one for each pod they were pulled from.
-fn segments(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let own = ring::segments(path)?;
+fn of_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let (own, folders) = content(path)?;
     if !own.is_empty() {
         return Ok(own);
     }
-    let mut folders = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        folders.push(entry?.path());
-    }
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
-    let found = folders.iter().map(|folder| ring::segments(folder));
+    let found = folders.iter().map(|folder| Ok(content(folder)?.0));
     Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
+}
+
+/// The recordings of a directory and the directories in it, by name.
+fn content(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        entries.push(entry?.path());
+    }
+    entries.sort();
+    let (folders, mut files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|one| one.is_dir());
+    files.retain(|file| file.to_string_lossy().ends_with(ring::SUFFIX));
+    Ok((files, folders))
 }
 
 /// One file, read once from its beginning to its end.
@@ -303,7 +315,7 @@ fn plain(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 
 /// The header alone has the format's version; records have everything but that.
 fn is_record(line: &[u8]) -> bool {
-    !line.is_empty() && !line.starts_with(br#"{"formatVersion""#)
+    !line.starts_with(br#"{"formatVersion""#)
 }
 
 fn header(path: &str, first: &Frame) -> Result<Header, Error> {

@@ -16,7 +16,7 @@ use crate::module::digest;
 const SEGMENTS: u64 = 16;
 /// Segments are named by the number of their first record.
 const PREFIX: &str = "binnacle-";
-const SUFFIX: &str = ".jsonl.zst";
+pub(super) const SUFFIX: &str = ".jsonl.zst";
 /// Where modules are kept.
 const MODULES: &str = "modules";
 

@@ -45,7 +45,7 @@ impl Counts {
         self.since
     }
 
-    /// Snapshots that were answered.
+    /// Snapshots it was asked about.
     #[must_use]
     pub fn decisions(&self) -> u64 {
         self.decisions.load(Ordering::Relaxed)
@@ -87,6 +87,12 @@ impl Counts {
         if used.len() > FUEL_OF {
             used.pop_front();
         }
+    }
+
+    /// Asked, and no answer.
+    pub(super) fn note_silence(&self, now: Instant) {
+        self.decisions.fetch_add(1, Ordering::Relaxed);
+        self.note_failure(now);
     }
 
     pub(super) fn note_failure(&self, now: Instant) {

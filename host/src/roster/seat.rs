@@ -53,7 +53,7 @@ impl Seat {
         let decided = self.module.decide(snapshot);
         match &decided {
             Ok(answer) => self.counts.note_decision(answer.fuel),
-            Err(_) => self.counts.note_failure(Instant::now()),
+            Err(_) => self.counts.note_silence(Instant::now()),
         }
         decided
     }

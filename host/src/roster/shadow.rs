@@ -108,10 +108,12 @@ impl Shadow {
             }
             Err(_) => false,
         };
-        let failed = refused || decided.is_err();
-        if failed {
+        if refused {
             self.counts.note_failure(Instant::now());
+        } else if decided.is_err() {
+            self.counts.note_silence(Instant::now());
         }
+        let failed = refused || decided.is_err();
         let difference = difference::between(followed.as_ref(), decided.as_ref());
         if let Some(difference) = &difference {
             let resource = &snapshot.resource;

@@ -218,7 +218,7 @@ pub struct ReconcilerModuleStatus {
     /// Since when it has been in its role in the operator that leads; the counts are since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Snapshots it answered.
+    /// Snapshots it was asked about.
     #[serde(default)]
     pub decisions: i64,
     /// Snapshots it gave no answer to, or one that the envelope refuses.
