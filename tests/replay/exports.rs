@@ -62,6 +62,14 @@ fn a_cut_holds_one_cluster_and_replays_by_the_module_inside() {
     let (_, module) = module();
     assert!(recording.header().carried().contains_key(module.digest()));
     check(&["replay", text(&file)], 0, &["all equal", "fuel included"]);
+    let count = clusters.len();
+    fs::copy(&file, alone.path().join("copy.jsonl.zst")).expect("it can be copied");
+    let twice = format!("{} decisions replayed", 2 * count);
+    check(&["replay", text(alone.path())], 0, &[&twice, "all equal"]);
+    // Beside what it was cut out of it is not read again.
+    fs::copy(&file, directory.path().join("bug.jsonl.zst")).expect("it can be copied");
+    let all = format!("{} decisions replayed", lives.len());
+    check(&["replay", text(directory.path())], 0, &[&all]);
     cut(&file, 2, &["cannot be written"]);
 }
 
@@ -177,6 +185,15 @@ fn nothing_passes_that_was_not_looked_through() {
             &["it holds what looks like password of the Secret login"],
         );
     }
+    let mut damaged = fs::read(&file).expect("it is there");
+    let last = damaged.len() - 8;
+    damaged[last] ^= 0x10;
+    fs::write(&file, damaged).expect("it can be written");
+    check(
+        &["record", "check", text(&file)],
+        1,
+        &["what follows the damage cannot be looked through"],
+    );
     fs::write(&secrets, json!({"items": []}).to_string()).expect("it can be written");
     check(
         &["record", "check", text(&file), "--secrets", text(&secrets)],

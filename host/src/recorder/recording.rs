@@ -132,8 +132,8 @@ impl Frame {
     }
 }
 
-/// The files of a path: itself, or the recordings of a directory, a recorder's oldest first, or else those of the
-/// directories in it.
+/// The files of a path: itself, or the segments of a directory, oldest first, or else its other recordings, or else those
+/// of the directories in it. What was cut out of segments and lies beside them is not read twice.
 ///
 /// # Errors
 /// When the path cannot be read, or is a directory without recordings.
@@ -151,16 +151,6 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Those of a directory itself, else of the directories in it: one for each pod they were pulled from.
 fn of_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let (own, folders) = content(path)?;
-    if !own.is_empty() {
-        return Ok(own);
-    }
-    let found = folders.iter().map(|folder| Ok(content(folder)?.0));
-    Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
-}
-
-/// The recordings of a directory and the directories in it, by name.
-fn content(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(path)? {
         entries.push(entry?.path());
@@ -168,7 +158,14 @@ fn content(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     entries.sort();
     let (folders, mut files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|one| one.is_dir());
     files.retain(|file| file.to_string_lossy().ends_with(ring::SUFFIX));
-    Ok((files, folders))
+    let segments = ring::segments(path)?;
+    for own in [segments, files] {
+        if !own.is_empty() {
+            return Ok(own);
+        }
+    }
+    let found = folders.iter().map(|folder| ring::segments(folder));
+    Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
 }
 
 /// One file, read once from its beginning to its end.
