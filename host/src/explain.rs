@@ -9,13 +9,14 @@ mod story;
 mod table;
 pub(crate) mod words;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use serde_json::json;
 
 use crate::operator::Reach;
-use crate::output::{self, Format};
+use crate::output::{self, Format, count};
 use crate::recorder::{Record, Recording, recordings};
 use crate::run::runtime;
 
@@ -85,42 +86,50 @@ fn recorded(path: &Path, at: Option<u64>, output: Format) -> anyhow::Result<()> 
         }
         return Ok(());
     };
-    let mut found = find(&files, seq)?;
-    // Each operator counts its own decisions.
-    if found.len() > 1 {
-        let places: Vec<_> = found
+    let found = find(&files, seq)?;
+    let places: BTreeSet<&Path> = found.iter().map(|(file, _)| *file).collect();
+    if places.is_empty() {
+        bail!(
+            "{} has no record {seq}: list them with `binnacle explain {0}`",
+            path.display()
+        );
+    }
+    if places.len() > 1 {
+        let places: Vec<_> = places
             .iter()
-            .map(|(file, _)| file.display().to_string())
+            .map(|file| file.display().to_string())
             .collect();
         bail!(
             "several recordings have a record {seq}: name the one that is meant, of {}",
             places.join(", ")
         );
     }
-    let Some((_, record)) = found.pop() else {
-        bail!(
-            "{} has no record {seq}: list them with `binnacle explain {0}`",
-            path.display()
-        );
-    };
-    let story = story::tell(&record)?;
-    match output {
-        Format::Text => output::print(story)?,
-        Format::Json => output::print_json(&json!({ "record": record, "words": story }))?,
+    // A cut may reach over the start of an operator, and each operator counts its own decisions.
+    if found.len() > 1 {
+        output::note(format!(
+            "{} have the number {seq}, of one operator each; all are told.",
+            count(found.len(), "record")
+        ));
+    }
+    for (_, record) in found {
+        let story = story::tell(&record)?;
+        match output {
+            Format::Text => output::print(story)?,
+            Format::Json => output::print_json(&json!({ "record": record, "words": story }))?,
+        }
     }
     Ok(())
 }
 
-/// The record of this number in each file that has one.
+/// The records of this number in each file that has any.
 fn find(files: &[PathBuf], seq: u64) -> anyhow::Result<Vec<(&Path, Record)>> {
     let mut found = Vec::new();
     for file in files {
         each_record(std::slice::from_ref(file), |record| {
-            let is_it = record.seq == seq;
-            if is_it {
+            if record.seq == seq {
                 found.push((file.as_path(), record));
             }
-            Ok(!is_it)
+            Ok(true)
         })?;
     }
     Ok(found)

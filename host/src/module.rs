@@ -17,7 +17,7 @@ use contract::{Decision, Description, SCHEMA};
 use wasmtime::component::{
     Component, ComponentExportIndex, InstancePre, Linker, WasmList, WasmStr,
 };
-use wasmtime::{Store, Trap};
+use wasmtime::{Store, Trap, WasmBacktrace};
 
 pub use ahead::{compile_ahead, compile_from_stdin};
 pub use anatomy::Anatomy;
@@ -328,7 +328,14 @@ fn failure(error: &wasmtime::Error, limit: &MemoryLimit) -> Failure {
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => Failure::OutOfFuel { limit: FUEL_LIMIT },
         Some(Trap::Interrupt) => Failure::OutOfTime { limit: TIME_LIMIT },
-        Some(_) | None => Failure::Trap {
+        // The cause first: what people are shown of it is cut.
+        Some(trap) => Failure::Trap {
+            what: match error.downcast_ref::<WasmBacktrace>() {
+                Some(backtrace) => format!("{trap}\n{backtrace}"),
+                None => trap.to_string(),
+            },
+        },
+        None => Failure::Trap {
             what: format!("{error:#}"),
         },
     }

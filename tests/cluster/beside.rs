@@ -4,8 +4,9 @@ use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
 use crate::{
-    adopt, asked, backup, bad_input, birth, consent, disks, drop_in, emulators, members, modules,
-    operators, reshape, restarts, restore, scale, scope, space, surroundings, tls, upgrade, zero,
+    adopt, asked, backup, bad_input, birth, consent, crashes, disks, drop_in, emulators, members,
+    modules, operators, reshape, restarts, restore, scale, scope, space, surroundings, tls,
+    trouble, upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -165,6 +166,22 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "members::a_member_left_frozen_is_restarted_and_keeps_its_id",
             members::frozen_for_good,
+        ),
+        scenarios.trial(
+            "crashes::an_operator_that_ends_after_every_single_write_gets_there",
+            crashes::after_each_write,
+        ),
+        scenarios.trial(
+            "trouble::an_api_server_that_hesitates_refuses_and_tells_late_loses_nothing",
+            trouble::hesitating,
+        ),
+        scenarios.trial(
+            "scale::from_one_to_seven_members_and_back_with_an_even_size_on_the_way",
+            scale::to_seven_and_back,
+        ),
+        scenarios.trial(
+            "scale::a_paused_cluster_is_told_about_and_left_alone",
+            scale::paused,
         ),
         scenarios.trial(
             "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use contract::ConditionStatus;
+use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 
@@ -66,4 +68,69 @@ pub(crate) async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> 
     ensure!(last.cluster_id().await? == id, "it is another cluster");
     ensure!(last.get("kept").await? == "yes", "the data is gone");
     Ok(())
+}
+
+/// All the sizes there are, and an even one, which is followed and told.
+pub(crate) async fn to_seven_and_back(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario.create_healthy("tall", spec::on_volumes(1)).await?;
+    let etcd = cluster.etcd().await?;
+    let id = etcd.cluster_id().await?;
+    let writer = Writer::start(vec![cluster.client_address().await?]);
+    let soon = Duration::from_secs(60);
+    writer.goes_on(20, soon).await?;
+    for size in [3, 5, 7, 4, 1] {
+        cluster.resize(size).await?;
+        cluster.becomes_healthy(usize::try_from(size)?).await?;
+        writer.goes_on(20, soon).await?;
+        if size == 4 {
+            let kind = "Scaling";
+            cluster
+                .awaits_condition(kind, ConditionStatus::False, "EvenSize", &["4"], soon)
+                .await?;
+        }
+    }
+    let journal = writer.finish().await?;
+    eprintln!(
+        "  {} writes were acknowledged, the longest pause was {:?}",
+        journal.len(),
+        journal.longest_pause
+    );
+    let last = cluster.etcd().await?;
+    ensure!(last.cluster_id().await? == id, "it is another cluster");
+    Ok(())
+}
+
+pub(crate) async fn paused(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("still", spec::on_volumes(3))
+        .await?;
+    cluster.edit(json!({"paused": true})).await?;
+    cluster
+        .becomes_blocked("Paused", &["spec.paused is true"])
+        .await?;
+    let names = cluster.member_names().await?;
+    cluster.delete_pod(&names[0]).await?;
+    cluster.resize(5).await?;
+    let soon = Duration::from_secs(60);
+    cluster
+        .awaits_condition(
+            "Degraded",
+            ConditionStatus::True,
+            "MemberUnhealthy",
+            &[&names[0]],
+            soon,
+        )
+        .await?;
+    scenario.is_looked_at_again().await?;
+    let (pods, members) = (cluster.pods().await?, cluster.members().await?);
+    ensure!(pods.len() == 2, "{} pods are there", pods.len());
+    ensure!(members.len() == 3, "members are {members:?}");
+    let status = cluster.status().await?;
+    ensure!(
+        status.ready_members == 2,
+        "{} are ready",
+        status.ready_members
+    );
+    cluster.edit(json!({"paused": false})).await?;
+    cluster.becomes_healthy(5).await
 }

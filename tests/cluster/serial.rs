@@ -13,6 +13,10 @@ pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
             surroundings::node_cut_off,
         ),
         scenarios.trial(
+            "surroundings::a_second_node_is_not_drained_before_the_first_members_return",
+            surroundings::drained,
+        ),
+        scenarios.trial(
             "surroundings::without_the_api_server_etcd_serves_and_the_operator_goes_on_afterwards",
             surroundings::api_server_down,
         ),

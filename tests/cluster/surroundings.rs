@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use contract::ConditionStatus;
 use serde_json::{Value, json};
-use tests::scenario::{Children, Scenario, definition, spec};
+use tests::scenario::{Children, Cluster, Scenario, definition, spec};
 use tests::testbed::{Progress, images, wait};
 use tokio::time::Instant;
 
@@ -78,6 +78,75 @@ pub(crate) async fn node_cut_off(scenario: &mut Scenario) -> Result<()> {
     cluster.becomes_healthy(3).await?;
     writer.finish().await?;
     standing.is_kept(&cluster).await
+}
+
+/// `kubectl drain` asks the budget: one node is emptied, the next one not before the first member is back.
+pub(crate) async fn drained(scenario: &mut Scenario) -> Result<()> {
+    let mut apart = spec::on_volumes(3);
+    apart["pod"]["antiAffinity"] = json!(true);
+    let cluster = scenario.create_healthy("drained", apart).await?;
+    let standing = Standing::of(&cluster).await?;
+    let leader = cluster.leader().await?;
+    let names = cluster.member_names().await?;
+    let other = names.iter().find(|name| **name != leader);
+    let other = other.context("there is one member only")?;
+    let mut nodes = Vec::new();
+    for name in [&leader, other] {
+        let node = cluster
+            .pod(name)
+            .await?
+            .spec
+            .and_then(|spec| spec.node_name);
+        nodes.push(node.context("it is on no node")?);
+    }
+    let writer = Writer::start(vec![cluster.client_address().await?]);
+    writer.goes_on(20, PATIENCE).await?;
+    let drained = drain_both(scenario, &cluster, &leader, &nodes, &writer).await;
+    for node in &nodes {
+        let uncordon = ["uncordon", node.as_str()];
+        scenario.testbed().run_kubectl(&uncordon, "").await?;
+    }
+    drained?;
+    cluster.becomes_healthy(3).await?;
+    writer.finish().await?;
+    standing.is_kept_but_for(&cluster, &["Pod "]).await
+}
+
+async fn drain_both(
+    scenario: &Scenario,
+    cluster: &Cluster,
+    leader: &str,
+    nodes: &[String],
+    writer: &Writer,
+) -> Result<()> {
+    let testbed = scenario.testbed();
+    let selector = format!("--pod-selector=etcd_cluster={}", cluster.name());
+    let drain = async |node: &str, patience: &str| {
+        let timeout = format!("--timeout={patience}");
+        let verb = ["drain", node, &selector, &timeout, "--ignore-daemonsets"];
+        testbed.run_kubectl(&verb, "").await
+    };
+    let [first, second] = nodes else {
+        bail!("two nodes are meant, not {nodes:?}")
+    };
+    drain(first, "120s").await?;
+    let refused = drain(second, "10s").await;
+    let words = format!("{:#}", refused.err().context("two of three were evicted")?);
+    ensure!(words.contains("disruption budget"), "{words}");
+    cluster
+        .awaits_condition(
+            "Degraded",
+            ConditionStatus::True,
+            "MemberUnhealthy",
+            &[leader],
+            PATIENCE,
+        )
+        .await?;
+    writer.goes_on(50, PATIENCE).await?;
+    testbed.run_kubectl(&["uncordon", first], "").await?;
+    cluster.becomes_healthy(3).await?;
+    drain(second, "120s").await?;
+    writer.goes_on(50, PATIENCE).await
 }
 
 pub(crate) async fn api_server_down(scenario: &mut Scenario) -> Result<()> {

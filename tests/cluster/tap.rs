@@ -75,19 +75,24 @@ impl Drop for Tap {
 }
 
 async fn pass_on(State((upstream, heads)): State<(Client, Heads)>, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
     let readable = |(name, value): (&header::HeaderName, &header::HeaderValue)| {
         Some((name.to_string(), value.to_str().ok()?.to_owned()))
     };
     let head = Head {
-        method: parts.method.clone(),
-        uri: parts.uri.clone(),
-        headers: parts.headers.iter().filter_map(readable).collect(),
+        method: request.method().clone(),
+        uri: request.uri().clone(),
+        headers: request.headers().iter().filter_map(readable).collect(),
     };
     heads
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(head);
+    forward(&upstream, request).await
+}
+
+/// The answer of the server that `upstream` leads to.
+pub(crate) async fn forward(upstream: &Client, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
     // These belong to one connection, and the request goes on over another one.
     for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING] {
         parts.headers.remove(name);

@@ -17,14 +17,14 @@ const WALK: Duration = Duration::from_secs(300);
 /// Tries of one write; a client library retries much longer.
 const TRIES: u32 = 10;
 
-fn of_version(mut spec: Value, version: &str) -> Value {
+pub(crate) fn of_version(mut spec: Value, version: &str) -> Value {
     spec["version"] = json!(version);
     // Else a young cluster has written no snapshot of its log, and does not go to the next minor version.
     spec["pod"]["etcdEnv"] = json!([{"name": "ETCD_SNAPSHOT_COUNT", "value": "10"}]);
     spec
 }
 
-async fn load(scenario: &Scenario, versions: &[&str]) -> Result<()> {
+pub(crate) async fn load(scenario: &Scenario, versions: &[&str]) -> Result<()> {
     for version in versions {
         let progress = Progress::on_stderr();
         scenario.testbed().load_etcd(version, &progress).await?;

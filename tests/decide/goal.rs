@@ -58,11 +58,13 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
 }
 
-/// Whether the asked version waits for a person: pods of the archived operator get no other image, and they are not made
-/// anew while the asked size cannot be followed.
+/// Whether the asked version waits for a person: pods of the archived operator get no other image, what another pod policy
+/// says of logs counts for no pod from before it, and neither are made anew while the asked size cannot be followed.
 fn is_held(truth: &Truth) -> bool {
-    let is_in_old_pod = |member: &MemberTruth| member.old && !truth.claims.contains(&member.name);
-    truth.size == 0 && truth.members.iter().any(is_in_old_pod)
+    let is_from_before = |member: &MemberTruth| member.old || member.label != truth.label;
+    let is_held =
+        |member: &MemberTruth| is_from_before(member) && !truth.claims.contains(&member.name);
+    truth.size == 0 && truth.members.iter().any(is_held)
 }
 
 fn runs_what_is_asked(truth: &Truth) -> bool {

@@ -59,6 +59,18 @@ const ONCE_FAILED: &[(u64, &str)] = &[
         "a size that cannot be followed keeps old pods, and the version asked for after it cannot come to them",
     ),
     (
+        34_218,
+        "a birth that had not come to its end waited for ever once the size could not be followed",
+    ),
+    (
+        39_535,
+        "on the way back the member that keeps the cluster at its version was restarted, returned, restarted",
+    ),
+    (
+        14_855,
+        "a version that waits for a log waits for the size, too, while pods are not made anew",
+    ),
+    (
         833,
         "a paused cluster whose size was edited had its status written for ever",
     ),

@@ -8,7 +8,7 @@ mod mutated;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use contract::{Decision, Millis, Report, SCHEMA, Snapshot};
+use contract::{Decision, Effect, Millis, Report, SCHEMA, Snapshot};
 use simulator::{Fact, Fault, History, Mishap, OldPods, Plan, Planned, Release, simulate};
 
 use crate::goal::{is_goal, is_hopeless};
@@ -16,7 +16,7 @@ use crate::history;
 use crate::invariants::{unsafe_deed, violations};
 
 /// Histories whose snapshots are looked at one by one.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 30 } else { 200 };
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 30 } else { 300 };
 /// Variants of each of them.
 const VARIANTS: u64 = 3;
 
@@ -91,8 +91,18 @@ fn p4_at_the_goal_nothing_is_left_to_do() {
         for later in [0, 1_000, 60_000, 3_600_000] {
             snapshot.now = Millis(snapshot.now.0 + later);
             let Decision { actions, .. } = reconciler::reconcile(&snapshot);
+            // What time alone makes due: certificates, and what a rotation leaves when its grace is over.
+            let issues = |effect: &Effect| matches!(effect, Effect::Issue { .. });
+            let is_upkeep = later > 0
+                && actions.iter().any(|action| issues(&action.effect))
+                && actions
+                    .iter()
+                    .all(|action| issues(&action.effect) || action.effect.is_telling());
             let names: Vec<&str> = actions.iter().map(|action| action.effect.name()).collect();
-            assert!(names.is_empty(), "seed {seed}, {later} ms later: {names:?}");
+            assert!(
+                names.is_empty() || is_upkeep,
+                "seed {seed}, {later} ms later: {names:?}"
+            );
         }
     }
     assert!(rested > 10, "only {rested} histories came to rest");

@@ -177,6 +177,18 @@ fn explain_tells_who_when_what_and_what_became_of_it() {
         2,
         &["several recordings have a record 1", "other"],
     );
+    // One cut out of both has two of that number, and neither is kept back.
+    let cut = both.path().join("cut.jsonl.zst");
+    check(
+        &["record", "cut", text(both.path()), "--to", text(&cut)],
+        0,
+        &[],
+    );
+    check(
+        &["explain", text(&cut), "--at", "1"],
+        0,
+        &["2 records have the number 1"],
+    );
     check(
         &["replay", path, "--sequence", "999999"],
         2,

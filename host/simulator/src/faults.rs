@@ -1,6 +1,9 @@
 //! What goes wrong in the world, and what people do.
+//!
+//! What befalls a node is [`nodes`]'s.
 
-use contract::PodPhase;
+mod nodes;
+
 use serde_json::json;
 
 use crate::etcd::{Filling, Op};
@@ -36,6 +39,7 @@ impl World {
                 }
             }
             Fault::CutNode(which) => self.node_away(which, Node::Cut),
+            Fault::Partition(which) => self.kube.split = self.node_numbered(which),
             Fault::StopNode(which) => self.node_away(which, Node::Down),
             Fault::LoseNode(which) => self.lose_node(which),
             Fault::NoImages => self.images = false,
@@ -80,6 +84,7 @@ impl World {
         match fault {
             Fault::Freeze(_) => self.thaw(),
             Fault::CutNode(which) | Fault::StopNode(which) => self.node_back(which),
+            Fault::Partition(_) => self.reunite(),
             Fault::NoImages => self.images = true,
             Fault::SlowSync => self.slow = false,
             Fault::NoApi => self.api = true,
@@ -245,6 +250,16 @@ impl World {
 
     /// A process that went on by itself is reached again, and must hear of the others first.
     fn reached_again(&mut self, number: u32) {
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        if let Some(process) = pod.process.as_mut() {
+            process.frozen = false;
+        }
+        self.heard_again(number);
+    }
+
+    fn heard_again(&mut self, number: u32) {
         let now = self.now;
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
@@ -253,113 +268,11 @@ impl World {
         let Some(process) = pod.process.as_mut() else {
             return;
         };
-        process.frozen = false;
         if process.serves.is_some() {
             process.serves = Some(now);
             process.synced = false;
             self.after(50, 1_500, Timer::Sync(number, run));
         }
-    }
-
-    fn node_numbered(&self, which: u32) -> Option<u32> {
-        let index = usize::try_from(which)
-            .unwrap_or_default()
-            .checked_rem(self.kube.nodes.len())?;
-        self.kube.nodes.keys().nth(index).copied()
-    }
-
-    fn node_away(&mut self, which: u32, state: Node) {
-        let Some(node) = self.node_numbered(which) else {
-            return;
-        };
-        if self.kube.nodes.get(&node) != Some(&Node::Up) {
-            return;
-        }
-        self.kube.nodes.insert(node, state);
-        if state == Node::Down {
-            self.stop_processes(node);
-        }
-        self.timers.set(self.now + 40_000, Timer::NodeSilent(node));
-        self.timers.set(self.now + 340_000, Timer::NodeEvicts(node));
-    }
-
-    fn stop_processes(&mut self, node: u32) {
-        for pod in self
-            .kube
-            .pods
-            .values_mut()
-            .filter(|pod| pod.node == Some(node))
-        {
-            if pod.process.take().is_some() {
-                pod.failures = 0;
-            }
-        }
-    }
-
-    /// All nodes that are away at the end of the fault come back: the same index may mean another node by then.
-    fn node_back(&mut self, _which: u32) {
-        let away: Vec<u32> = self
-            .kube
-            .nodes
-            .iter()
-            .filter(|(_, state)| **state != Node::Up)
-            .map(|(node, _)| *node)
-            .collect();
-        for node in away {
-            self.kube.nodes.insert(node, Node::Up);
-            for name in self.names_on(node) {
-                self.pod_back(&name);
-            }
-        }
-    }
-
-    fn pod_back(&mut self, name: &str) {
-        let Some(pod) = self.kube.pods.get_mut(name) else {
-            return;
-        };
-        let number = pod.number;
-        if pod.api.deleted.is_some() {
-            self.after(100, 1_500, Timer::Gone(number));
-            return;
-        }
-        match pod.process {
-            Some(process) if !process.frozen => self.reached_again(number),
-            Some(_) => {}
-            None if pod.api.phase == PodPhase::Running => {
-                pod.api.restarts += u32::from(std::mem::take(&mut pod.api.running));
-                self.after(300, 2_000, Timer::Start(number));
-            }
-            None => {}
-        }
-    }
-
-    fn lose_node(&mut self, which: u32) {
-        let Some(node) = self.node_numbered(which) else {
-            return;
-        };
-        self.kube.nodes.remove(&node);
-        self.stop_processes(node);
-        let disks: Vec<u32> = self
-            .kube
-            .claims
-            .values()
-            .filter(|claim| claim.node == Some(node))
-            .map(|claim| claim.number)
-            .chain(
-                self.kube
-                    .pods
-                    .values()
-                    .filter(|pod| pod.node == Some(node) && pod.api.claim.is_none())
-                    .map(|pod| pod.number),
-            )
-            .collect();
-        for disk in disks {
-            self.etcd.disks.insert(disk, None);
-        }
-        let another = 100 + self.kube.number();
-        self.kube.nodes.insert(another, Node::Up);
-        self.timers
-            .set(self.now + 60_000, Timer::NodeForgotten(node));
     }
 
     /// Somebody edits the spec.

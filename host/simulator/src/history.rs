@@ -225,7 +225,7 @@ impl Operator {
         self.idle = if acted { 0 } else { self.idle + 1 };
         // Looking again at the same world is only of use to see patience run out.
         let floor = if self.idle > 1 {
-            (250 << self.idle.min(6)).min(10_000)
+            (250 << self.idle.min(8)).min(60_000)
         } else {
             20
         };

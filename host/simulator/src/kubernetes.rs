@@ -85,6 +85,8 @@ pub(crate) struct Kubernetes {
     pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
     pub(crate) secrets: BTreeMap<String, contract::Secret>,
     pub(crate) nodes: BTreeMap<u32, Node>,
+    /// The node whose members reach no others.
+    pub(crate) split: Option<u32>,
     counter: u32,
 }
 
@@ -98,6 +100,7 @@ impl Kubernetes {
             budgets: BTreeMap::new(),
             secrets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
+            split: None,
             counter: 0,
         }
     }
@@ -115,6 +118,11 @@ impl Kubernetes {
     /// Whether others reach what runs on the pod's node.
     pub(crate) fn is_reachable(&self, pod: &Member) -> bool {
         pod.node.and_then(|node| self.nodes.get(&node)) == Some(&Node::Up)
+    }
+
+    /// Whether what runs there reaches its peers, and they it.
+    pub(crate) fn is_among_peers(&self, pod: &Member) -> bool {
+        self.is_reachable(pod) && (self.split.is_none() || pod.node != self.split)
     }
 
     /// What a list of the operator shows.

@@ -6,7 +6,8 @@
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
-//! Disagreement within a partition (all reachable members reach each other), handshakes, alarms for corrupt data, backups.
+//! Partitions but that of the members on one node from all others, who leave them to themselves; handshakes, alarms for
+//! corrupt data, backups that the operator takes.
 
 mod backups;
 mod branch;

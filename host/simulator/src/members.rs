@@ -17,7 +17,7 @@ impl World {
             .kube
             .pods
             .values()
-            .filter(|pod| self.kube.is_reachable(pod));
+            .filter(|pod| self.kube.is_among_peers(pod));
         running
             .filter_map(|pod| {
                 let process = pod.process.filter(|process| !process.frozen)?;
@@ -88,7 +88,7 @@ impl World {
             .kube
             .pods
             .values()
-            .filter(|pod| pod.process.is_some() && self.kube.is_reachable(pod))
+            .filter(|pod| pod.process.is_some() && self.kube.is_among_peers(pod))
             .filter(|pod| {
                 pod.disk
                     .is_some_and(|disk| self.etcd.is_expelled(disk, peers))
@@ -102,7 +102,7 @@ impl World {
 
     pub(crate) fn refresh_readiness(&mut self, peers: &[Peer]) {
         let clock = self.clock();
-        let (etcd, nodes) = (&self.etcd, &self.kube.nodes);
+        let (etcd, nodes, split) = (&self.etcd, &self.kube.nodes, self.kube.split);
         for pod in self.kube.pods.values_mut() {
             if pod
                 .node
@@ -112,7 +112,8 @@ impl World {
             }
             let synced = pod
                 .process
-                .is_some_and(|process| process.synced && !process.frozen);
+                .is_some_and(|process| process.synced && !process.frozen)
+                && (split.is_none() || pod.node != split);
             let data = pod.disk.filter(|_| synced).and_then(|disk| etcd.data(disk));
             let ready = data.is_some_and(|data| {
                 data.rows()

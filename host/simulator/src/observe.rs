@@ -170,6 +170,11 @@ impl World {
             .and_then(|disk| self.etcd.data(disk))
     }
 
+    /// It has heard of the others, and does so still.
+    fn is_synced(&self, pod: &kubernetes::Member) -> bool {
+        pod.process.is_some_and(|process| process.synced) && self.kube.is_among_peers(pod)
+    }
+
     fn endpoint_status(
         &self,
         pod: &kubernetes::Member,
@@ -178,7 +183,7 @@ impl World {
         let Some(data) = self.serving(pod) else {
             return Observed::Unknown("no answer within 2 s".to_owned());
         };
-        let synced = pod.process.is_some_and(|process| process.synced);
+        let synced = self.is_synced(pod);
         let release = pod
             .process
             .map_or(release::DEFAULT, |process| process.release);
@@ -224,7 +229,7 @@ impl World {
             .iter()
             .filter_map(|pod| {
                 let data = self.serving(pod).filter(|data| data.index() > 0)?;
-                let synced = pod.process.is_some_and(|process| process.synced);
+                let synced = self.is_synced(pod);
                 let confirmed = synced && self.etcd.is_confirmed(data, peers);
                 Some((pod.api.name.as_str(), data, confirmed))
             })

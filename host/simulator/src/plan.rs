@@ -68,6 +68,8 @@ pub enum Fault {
     DeleteClaim(u32),
     /// A node is cut off for a while.
     CutNode(u32),
+    /// The members on a node reach no others for a while, and everybody else reaches them.
+    Partition(u32),
     /// A node is down for a while.
     StopNode(u32),
     /// A node is gone for ever with its local disks; another one takes its place.

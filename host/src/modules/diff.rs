@@ -1,17 +1,16 @@
 //! `binnacle module diff`: in which ways a Shadow differs from what is followed, as its ReconcilerModule tells.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use contract::{FirstDifference, MODULE_KIND, ModulePhase, ModuleRole, ReconcilerModuleStatus};
-use kube::Client;
 use serde::Deserialize as _;
 use serde_json::json;
 
+use crate::operator::{Reach, in_words};
 use crate::output::{self, Format, count, grouped};
 use crate::rollout::{modules, projected};
-use crate::run::{kube_config, runtime};
+use crate::run::runtime;
 
 /// Arguments of `binnacle module diff`.
 #[derive(Debug, clap::Args)]
@@ -21,9 +20,8 @@ pub struct DiffArgs {
     /// Its namespace; without it, that of the kubeconfig or the pod
     #[arg(short, long)]
     namespace: Option<String>,
-    /// Kubeconfig file. Without it: $KUBECONFIG, ~/.kube/config, or the pod's service account.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    reach: Reach,
     /// How the answer is printed
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
@@ -37,10 +35,10 @@ pub fn diff(args: DiffArgs) -> anyhow::Result<bool> {
     let DiffArgs {
         name,
         namespace,
-        kubeconfig,
+        reach,
         output,
     } = args;
-    let (namespace, status) = runtime()?.block_on(read(&name, namespace, kubeconfig))?;
+    let (namespace, status) = runtime()?.block_on(read(&name, namespace, reach))?;
     let is_shadow = status.role == Some(ModuleRole::Shadow);
     if !is_shadow || status.phase != ModulePhase::InRole {
         let said = status.conditions.first();
@@ -69,14 +67,13 @@ pub fn diff(args: DiffArgs) -> anyhow::Result<bool> {
 async fn read(
     name: &str,
     namespace: Option<String>,
-    kubeconfig: Option<PathBuf>,
+    reach: Reach,
 ) -> anyhow::Result<(String, ReconcilerModuleStatus)> {
-    let config = kube_config(kubeconfig, None).await?;
-    let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-    let client = Client::try_from(config).context("the Kubernetes client cannot be made")?;
+    let (client, namespace) = reach.client(namespace).await?;
     let found = modules(&client, &namespace)
         .get_opt(name)
         .await
+        .map_err(in_words)
         .with_context(|| format!("{MODULE_KIND} {namespace}/{name} cannot be read"))?
         .with_context(|| format!("there is no {MODULE_KIND} {namespace}/{name}"))?;
     let status = projected(found).status;

@@ -57,6 +57,12 @@ impl Edit {
         let object: DynamicObject = serde_json::from_value(document)
             .with_context(|| format!("the {KIND} in {shown} cannot be read"))?;
         let name = object.metadata.name.clone();
+        if let (Some(asked), Some(written)) = (&namespace, &object.metadata.namespace) {
+            ensure!(
+                asked == written,
+                "{shown} is of the namespace {written}, and --namespace asks for {asked}"
+            );
+        }
         Ok(Self {
             name: name.with_context(|| format!("the {KIND} in {shown} has no metadata.name"))?,
             namespace: namespace.or_else(|| object.metadata.namespace.clone()),
@@ -88,7 +94,15 @@ impl Edit {
             None => api.create(&dry, &object).await,
         };
         let after = match tried {
-            Ok(after) => after,
+            Ok(after) => {
+                let unknown = lost("spec", object.data.get("spec"), after.data.get("spec"));
+                ensure!(
+                    unknown.is_empty(),
+                    "the API server does not know {}, and `kubectl apply` refuses it",
+                    unknown.join(" and ")
+                );
+                after
+            }
             Err(kube::Error::Api(status)) if status.code == 403 => {
                 output::note("You may not edit it, so the API server's rules were not asked.");
                 object
@@ -144,5 +158,53 @@ impl Edit {
             .get_or_insert_default()
             .extend(self.object.metadata.annotations.clone().unwrap_or_default());
         stored
+    }
+}
+
+/// Fields that were sent and are not there any more. Nothing is lost of a null.
+fn lost(path: &str, sent: Option<&Value>, kept: Option<&Value>) -> Vec<String> {
+    match (sent, kept) {
+        (None | Some(Value::Null), _) => Vec::new(),
+        (Some(_), None) => vec![path.to_owned()],
+        (Some(Value::Object(sent)), Some(Value::Object(kept))) => sent
+            .iter()
+            .flat_map(|(key, value)| lost(&format!("{path}.{key}"), Some(value), kept.get(key)))
+            .collect(),
+        (Some(Value::Array(sent)), Some(Value::Array(kept))) => sent
+            .iter()
+            .enumerate()
+            .flat_map(|(at, value)| lost(&format!("{path}[{at}]"), Some(value), kept.get(at)))
+            .collect(),
+        (Some(_), Some(_)) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_nobody_knows_are_named_with_their_paths() {
+        let sent = json!({"size": 3, "sise": 5, "pod": {"labls": {}, "annotations": null}, "list": [{"a": 1}, {"b": 1}]});
+        let kept = json!({"size": 3, "pod": {}, "list": [{"a": 1}, {}]});
+        let found = lost("spec", Some(&sent), Some(&kept));
+        assert_eq!(found, ["spec.list[1].b", "spec.pod.labls", "spec.sise"]);
+        assert!(lost("spec", Some(&sent), Some(&sent)).is_empty());
+    }
+
+    #[test]
+    fn a_namespace_that_is_not_the_files_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let text = format!("kind: {KIND}\nmetadata: {{name: a, namespace: there}}\n");
+        std::fs::write(file.path(), text).expect("a file");
+        let read = |namespace: Option<&str>| Edit::read(file.path(), namespace.map(str::to_owned));
+        let Err(refused) = read(Some("here")) else {
+            panic!("it is read")
+        };
+        assert!(refused.to_string().contains("of the namespace there"));
+        for same in [None, Some("there")] {
+            let edit = read(same).expect("it is read");
+            assert_eq!(edit.namespace.as_deref(), Some("there"));
+        }
     }
 }

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use contract::{Effect, ObjectKind, Snapshot};
+use contract::{Effect, EtcdClusterSpec, ObjectKind, Snapshot};
+use serde::Deserialize as _;
 use simulator::Pass;
 
 use super::steps::done;
@@ -18,6 +19,15 @@ pub(super) fn risks(passes: &[Pass]) -> Vec<String> {
         BTreeSet::new(),
         BTreeSet::new(),
     ];
+    let stops = passes.last().is_some_and(|pass| is_to_stop(&pass.snapshot));
+    if stops
+        && passes
+            .iter()
+            .any(|pass| done(pass).any(|action| is_stop(&action.effect)))
+    {
+        found[0]
+            .insert("With the size 0 nothing serves until the size is raised again.".to_owned());
+    }
     for pass in passes {
         let refused = !pass.decision.actions.is_empty() && pass.outcomes.is_empty();
         if refused {
@@ -27,7 +37,8 @@ pub(super) fn risks(passes: &[Pass]) -> Vec<String> {
             );
         }
         for action in done(pass) {
-            if let Some((grave, words)) = votes(&action.effect, &pass.snapshot) {
+            let votes = votes(&action.effect, &pass.snapshot);
+            if let Some((grave, words)) = votes.filter(|_| !(stops && is_stop(&action.effect))) {
                 found[if grave { 0 } else { 3 }].insert(words);
             }
             if let Some(words) = data(&action.effect, &pass.snapshot) {
@@ -37,6 +48,21 @@ pub(super) fn risks(passes: &[Pass]) -> Vec<String> {
     }
     found[2].extend(one_way(passes));
     found.into_iter().flatten().collect()
+}
+
+fn is_to_stop(snapshot: &Snapshot) -> bool {
+    let spec = EtcdClusterSpec::deserialize(&snapshot.resource.spec);
+    spec.is_ok_and(|spec| spec.size == 0)
+}
+
+const fn is_stop(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Delete {
+            kind: ObjectKind::Pod,
+            ..
+        }
+    )
 }
 
 /// Who is away while the effect happens, and what that leaves.

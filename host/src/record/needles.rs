@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 pub(super) const SHORTEST: usize = 8;
 
 /// Beginnings of private keys and tokens, as they are and in base64, and what they are called.
-const SHAPES: [(&str, &str); 6] = [
+const SHAPES: [(&str, &str); 8] = [
     ("PRIVATE KEY-----", "a private key in PEM"),
     (
         "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
@@ -24,6 +24,8 @@ const SHAPES: [(&str, &str); 6] = [
         "a private key in base64",
     ),
     ("eyJhbGciOi", "a token"),
+    ("ghp_", "a token of GitHub"),
+    ("github_pat_", "a token of GitHub"),
     ("QVdTX1NFQ1JFVF9BQ0NFU1Nf", "a cloud's secret key in base64"),
 ];
 
@@ -119,6 +121,7 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\\nMIIE",
             "-----BEGIN RSA PRIVATE KEY-----",
             "bearer eyJhbGciOiJSUzI1NiJ9",
+            "https://ghp_16C7e42F292c6912E7710c838347Ae178B4a@example.org",
         ] {
             assert!(needles.found_in(text).is_some(), "{text}");
         }

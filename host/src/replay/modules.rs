@@ -13,12 +13,12 @@ use crate::recorder::{Header, Record, module_file};
 pub enum Error {
     /// Nobody kept it.
     #[error(
-        "record {seq} was decided by the module {module}, which is not kept at {path}: name a module with --module FILE"
+        "the module {module}, which decided in {recording}, is not kept at {path}: name a module with --module FILE"
     )]
     NotKept {
-        /// The record's number.
-        seq: u64,
-        /// Its module's digest.
+        /// The recording.
+        recording: String,
+        /// The module's digest.
         module: String,
         /// Where it should be.
         path: String,
@@ -134,7 +134,7 @@ fn bytes(record: &Record, file: &Path) -> Result<Vec<u8>, Error> {
             found,
         });
     }
-    shipped(&record.module).ok_or_else(|| not_kept(record, &path))
+    shipped(&record.module).ok_or_else(|| not_kept(record, file, &path))
 }
 
 fn shipped(wanted: &str) -> Option<Vec<u8>> {
@@ -142,9 +142,9 @@ fn shipped(wanted: &str) -> Option<Vec<u8>> {
     (digest(&bytes) == wanted).then_some(bytes)
 }
 
-fn not_kept(record: &Record, path: &Path) -> Error {
+fn not_kept(record: &Record, file: &Path, path: &Path) -> Error {
     Error::NotKept {
-        seq: record.seq,
+        recording: file.display().to_string(),
         module: record.module.clone(),
         path: path.display().to_string(),
     }

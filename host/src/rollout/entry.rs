@@ -14,6 +14,7 @@ use super::recheck::{Look, Looked, Sighting};
 use super::wanted::{Role, Wanted, wanted};
 use crate::backoff::Backoff;
 use crate::error::Chain;
+use crate::output::{count, grouped};
 use crate::roster::{Seat, Shadow};
 
 /// Between attempts to load what may be there later.
@@ -49,6 +50,8 @@ pub(super) enum Attempt {
         why: String,
         again: Option<Instant>,
         failures: u32,
+        /// What the module made of recorded snapshots, where it came that far.
+        self_test: Option<SelfTest>,
     },
 }
 
@@ -168,20 +171,30 @@ impl Entry {
         self.order()
     }
 
-    /// A look at the source of what is in the role, when the time for it has come.
+    /// A look at the source, when the time for it has come: of what is in the role, and of what may come into it without
+    /// a change of the spec.
     pub(super) fn look(&mut self, now: Instant) -> Option<Look> {
-        let is_settled = matches!(self.attempt, Attempt::Done) && self.fell_back.is_none();
-        let standing = self.standing.as_ref().filter(|_| is_settled)?;
-        let digest = standing.place.digest();
-        self.sighting.look(self.wanted.as_ref()?, digest, now)
+        let wanted = self.wanted.as_ref()?;
+        let digest = self.standing.as_ref().map(|one| one.place.digest());
+        let is_due = match &self.attempt {
+            Attempt::Loading => false,
+            Attempt::Done => digest.is_some() && self.fell_back.is_none(),
+            // A module of a certain digest gets no better; without one, the next bytes are the next module.
+            Attempt::Refused { again, .. } => again.is_none() && wanted.digest.is_none(),
+        };
+        is_due.then(|| self.sighting.look(wanted, digest, now))?
     }
 
     /// What was found there for this generation; answers with an order when that is to be loaded.
     pub(super) fn looked(&mut self, generation: i64, looked: Looked) -> Option<Order> {
-        let counts = generation == self.resource.generation;
-        (counts && self.sighting.take(looked))
-            .then(|| self.order())
-            .flatten()
+        if generation != self.resource.generation {
+            return None;
+        }
+        if matches!(looked, Looked::Same(_)) {
+            // What was refused is gone from there, and what stayed in the role is back.
+            self.attempt = Attempt::Done;
+        }
+        self.sighting.take(looked).then(|| self.order()).flatten()
     }
 
     fn ask(&mut self) -> Option<Order> {
@@ -285,11 +298,21 @@ impl Entry {
             .take()
             .filter(|one| role.is_none_or(|role| one.place.role() == role));
         self.attempt = Attempt::Refused {
-            why: Chain(error).to_string(),
+            why: match error {
+                // It begins with the name of a field.
+                Error::Spec(why) => format!("In the spec, {why}"),
+                Error::Fetch(_) | Error::Module(_) | Error::SelfTest { .. } | Error::Panic(_) => {
+                    capital(&Chain(error).to_string())
+                }
+            },
             again: error
                 .may_pass()
                 .then(|| Instant::now() + RETRY.delay(failures)),
             failures,
+            self_test: match error {
+                Error::SelfTest { test, .. } => Some(test.clone()),
+                Error::Spec(_) | Error::Fetch(_) | Error::Module(_) | Error::Panic(_) => None,
+            },
         };
     }
 
@@ -304,8 +327,9 @@ impl Entry {
         self.fell_back = Some(FellBack {
             digest: seat.digest().to_owned(),
             why: Some(format!(
-                "{} failures within ten minutes are more than its failureLimit allows",
-                seat.counts().failures_lately(now)
+                "{} within ten minutes, and its failureLimit allows {}",
+                count(seat.counts().failures_lately(now), "failure"),
+                grouped(seat.failure_limit())
             )),
         });
         self.standing = self.before.take();
@@ -321,6 +345,13 @@ impl Entry {
             Attempt::Done | Attempt::Refused { .. } => wanted.or(standing),
         }
     }
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 /// The module that a status of this very spec names as failed.

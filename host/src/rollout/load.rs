@@ -33,13 +33,10 @@ pub(super) enum Error {
     #[error(transparent)]
     Module(#[from] module::Error),
     #[error(
-        "{failures} of the last {snapshots} recorded snapshots are not decided within the envelope: {first}"
+        "{} of the last {} recorded snapshots are not decided within the envelope: {first}",
+        test.failures, test.snapshots
     )]
-    SelfTest {
-        failures: i64,
-        snapshots: i64,
-        first: String,
-    },
+    SelfTest { test: SelfTest, first: String },
     #[error("loading it ended in a panic: {0}")]
     Panic(String),
 }
@@ -137,7 +134,7 @@ impl Loader {
             return fetching.await;
         }
         let fetched = tokio::time::timeout(WITH_COPY, fetching).await;
-        fetched.unwrap_or_else(|_elapsed| Err(fetch::Error::Late { within: WITH_COPY }))
+        fetched.unwrap_or(Err(fetch::Error::Late { within: WITH_COPY }))
     }
 
     async fn resumed(&self, wanted: &Wanted, name: &str) -> Option<Loaded> {
@@ -189,8 +186,7 @@ impl Loader {
             let (self_test, first) = self_test(&module, &records);
             match first {
                 Some(first) if !matches!(role, Role::Shadow) => Err(Error::SelfTest {
-                    failures: self_test.failures,
-                    snapshots: self_test.snapshots,
+                    test: self_test,
                     first,
                 }),
                 Some(_) | None => {

@@ -1,4 +1,4 @@
-//! Whether the source of a module that is in its role still holds that module.
+//! Whether the source of a module still holds what is in its role.
 //!
 //! What is in its role is not touched: whoever changes bytes changes nothing but what people are told. Only where the spec
 //! asks for no digest, new bytes are a new module.
@@ -29,8 +29,8 @@ pub(super) struct Sighting {
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) wanted: Wanted,
-    /// The digest of what is in the role.
-    pub(super) standing: String,
+    /// The digest of what is in the role, if anything is.
+    pub(super) standing: Option<String>,
     version: Option<String>,
 }
 
@@ -49,7 +49,12 @@ pub(super) enum Looked {
 
 impl Sighting {
     /// A look at the source, when the time for it has come.
-    pub(super) fn look(&mut self, wanted: &Wanted, standing: &str, now: Instant) -> Option<Look> {
+    pub(super) fn look(
+        &mut self,
+        wanted: &Wanted,
+        standing: Option<&str>,
+        now: Instant,
+    ) -> Option<Look> {
         let period = match &wanted.source {
             Source::BuiltIn => return None,
             Source::ConfigMap { .. } | Source::File(_) => PERIOD,
@@ -62,7 +67,7 @@ impl Sighting {
         self.due = Some(now + period);
         Some(Look {
             wanted: wanted.clone(),
-            standing: standing.to_owned(),
+            standing: standing.map(ToOwned::to_owned),
             version: self.version.clone(),
         })
     }
@@ -110,7 +115,7 @@ impl Loader {
             Err(error) => return Looked::Other(None, Chain(&error).to_string()),
         };
         match self.sources.fetch(&wanted).await {
-            Ok(fetched) if digest(&fetched.bytes) == standing => Looked::Same(found),
+            Ok(fetched) if standing == Some(digest(&fetched.bytes)) => Looked::Same(found),
             Ok(_) => Looked::New(found),
             // It will be no more readable before it is another version.
             Err(error) if error.is_of_content() => {

@@ -43,8 +43,10 @@ pub(super) fn status(
         fell_back_from: entry.fell_back.as_ref().map(|fell| fell.digest.clone()),
         ..ReconcilerModuleStatus::default()
     };
-    if let Some(standing) = standing {
-        describe(standing, &mut status);
+    match (standing, &entry.attempt) {
+        (Some(standing), _) => describe(standing, &mut status),
+        (None, Attempt::Refused { self_test, .. }) => status.self_test.clone_from(self_test),
+        (None, Attempt::Loading | Attempt::Done) => {}
     }
     status
 }
@@ -85,7 +87,7 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
             Reason::ModuleFellBack,
             format!(
                 "Module {digest} was taken out of its role: {why}. {} It is tried again when the spec changes.",
-                rest(entry)
+                rest(entry, assigned)
             ),
         );
     }
@@ -103,7 +105,7 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
             return said(
                 ModulePhase::Refused,
                 Reason::ModuleRefused,
-                format!("{}. {}{again}", capital(why), rest(entry)),
+                format!("{why}. {}{again}", rest(entry, assigned)),
             );
         }
         Attempt::Done => {}
@@ -118,7 +120,10 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
             ),
         );
     }
-    let mut message = entry.standing.as_ref().map(in_role).unwrap_or_default();
+    let standing = entry.standing.as_ref();
+    let mut message = standing
+        .map(|standing| in_role(standing, name, assigned))
+        .unwrap_or_default();
     let is_kept = entry
         .standing
         .as_ref()
@@ -128,21 +133,40 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
             " Its source does not give it any more, which changes nothing: {why}."
         ));
     }
-    if assigned.holder.as_ref() == Some(name) && !assigned.waiting.is_empty() {
-        message.push_str(&format!(
-            " The younger ReconcilerModule {} asks for the same role and waits.",
-            assigned.waiting.join(" and ")
-        ));
-    }
+    message.push_str(&waiting(name, assigned));
     said(ModulePhase::InRole, Reason::ModuleInRole, message)
 }
 
-fn in_role(standing: &Standing) -> String {
+/// Who waits for the role of this one; empty when nobody does.
+fn waiting(name: &str, assigned: &Assigned) -> String {
+    if assigned.holder.as_deref() != Some(name) || assigned.waiting.is_empty() {
+        return String::new();
+    }
+    format!(
+        " The younger ReconcilerModule {} asks for the same role and waits.",
+        assigned.waiting.join(" and ")
+    )
+}
+
+fn in_role(standing: &Standing, name: &str, assigned: &Assigned) -> String {
     let digest = standing.place.digest();
     let mut message = match &standing.place {
         Place::Active(_) => format!("Module {digest} decides."),
         Place::Canary(clusters, _) => {
-            format!("Module {digest} decides for the clusters that match {clusters}.")
+            let older = assigned.lineup.canaries.iter();
+            let older: Vec<&str> = older
+                .filter_map(|canary| canary.seat.object())
+                .take_while(|older| *older != name)
+                .collect();
+            let but = if older.is_empty() {
+                String::new()
+            } else {
+                format!(
+                    ", but for those that the older Canary {} selects, too",
+                    older.join(" or ")
+                )
+            };
+            format!("Module {digest} decides for the clusters that match {clusters}{but}.")
         }
         Place::Shadow(_) => {
             format!("Module {digest} is asked beside the one that decides, and not followed.")
@@ -157,16 +181,24 @@ fn in_role(standing: &Standing) -> String {
 }
 
 /// What stays when the module that was asked for is not in its role.
-fn rest(entry: &Entry) -> String {
-    match (&entry.standing, entry.role()) {
+fn rest(entry: &Entry, assigned: &Assigned) -> String {
+    let name = &entry.resource.name;
+    let stays = match (&entry.standing, entry.role()) {
+        _ if assigned.waiting.contains(name) => decides(assigned),
         (Some(standing), _) => format!("Module {} stays in its role.", standing.place.digest()),
         (None, Some(ModuleRole::Canary)) => {
-            "No cluster is decided by it; the active module decides.".to_owned()
+            format!("No cluster is decided by it. {}", decides(assigned))
         }
         (None, Some(ModuleRole::Shadow)) => "Nothing is compared.".to_owned(),
-        (None, Some(ModuleRole::Active) | None) => {
-            "The module that the operator was started with decides.".to_owned()
-        }
+        (None, Some(ModuleRole::Active) | None) => decides(assigned),
+    };
+    format!("{stays}{}", waiting(name, assigned))
+}
+
+fn decides(assigned: &Assigned) -> String {
+    match assigned.lineup.active.object() {
+        Some(holder) => format!("The module of the ReconcilerModule {holder} decides."),
+        None => "The module that the operator was started with decides.".to_owned(),
     }
 }
 
@@ -245,13 +277,6 @@ fn condition(
         reason: reason.name().to_owned(),
         message,
     }
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 fn signed(count: u64) -> i64 {

@@ -184,7 +184,7 @@ fn a_module_that_cannot_be_loaded_changes_nothing_and_says_why() {
     fleet.says(
         "next",
         ModulePhase::Refused,
-        &["It is no good", &digest, "stays in its role"],
+        &["it is no good", &digest, "stays in its role"],
     );
     assert_eq!(fleet.status("next").digest, Some(digest));
 }
@@ -240,6 +240,77 @@ fn a_canary_decides_for_the_clusters_it_selects_and_a_shadow_for_none() {
         assign(&fleet.built_in, &fleet.entries).lineup.shadows.len(),
         1
     );
+}
+
+#[test]
+fn what_two_canaries_select_is_the_olders_and_the_younger_says_so() {
+    let mut fleet = Fleet::new();
+    for (name, created) in [("aa-young", 2), ("zz-old", 1)] {
+        fleet.create(name, created, canary());
+        let module = fleet.module(name, false);
+        fleet.loaded(name, module);
+    }
+    let old = fleet.status("zz-old").digest.expect("a digest");
+    assert_eq!(fleet.deciding()[0], old);
+    let young = ["but for those that the older Canary zz-old selects"];
+    fleet.says("aa-young", ModulePhase::InRole, &young);
+    let message = fleet.status("zz-old").conditions.remove(0).message;
+    assert!(!message.contains("but for"), "{message}");
+}
+
+/// Whoever is refused says who decides indeed.
+#[test]
+fn a_refusal_names_who_decides_instead() {
+    let mut fleet = Fleet::new();
+    let mut broken = canary();
+    broken["clusters"] = json!({"matchExpressions": [{"key": "tier", "operator": "Is"}]});
+    fleet.create("bird", 3, broken);
+    let started = [
+        "In the spec, clusters",
+        "the operator was started with decides",
+    ];
+    fleet.says("bird", ModulePhase::Refused, &started);
+    for (name, created) in [("young", 2), ("old", 1)] {
+        fleet.create(name, created, spec("Active"));
+        let module = fleet.module(name, false);
+        fleet.loaded(name, module);
+    }
+    let of_old = "The module of the ReconcilerModule old decides.";
+    fleet.says("bird", ModulePhase::Refused, &[of_old]);
+    for name in ["young", "old"] {
+        fleet.edit(name, spec("Active"));
+        fleet.refused(name);
+    }
+    fleet.says("young", ModulePhase::Refused, &[of_old]);
+    let both = ["stays in its role", "The younger ReconcilerModule young"];
+    fleet.says("old", ModulePhase::Refused, &both);
+}
+
+#[test]
+fn what_a_refused_module_made_of_recorded_snapshots_is_shown() {
+    let mut fleet = Fleet::new();
+    fleet.create("next", 0, spec("Active"));
+    let test = SelfTest {
+        snapshots: 64,
+        differing: 60,
+        failures: 7,
+    };
+    let first = "record 9: the module trapped".to_owned();
+    let refused = Error::SelfTest {
+        test: test.clone(),
+        first,
+    };
+    let outcome = Outcome {
+        asked: Some(Err(refused)),
+        resumed: None,
+    };
+    fleet.take("next", outcome);
+    fleet.says(
+        "next",
+        ModulePhase::Refused,
+        &["7 of the last 64", "record 9"],
+    );
+    assert_eq!(fleet.status("next").self_test, Some(test));
 }
 
 #[test]
@@ -376,7 +447,7 @@ fn a_source_that_changes_under_way_is_told_and_changes_nothing() {
     assert!(fleet.entry("a").look(began).is_none(), "it was just loaded");
     let later = began + Duration::from_secs(60);
     let look = fleet.entry("a").look(later).expect("its time has come");
-    assert_eq!(look.standing, digest);
+    assert_eq!(look.standing.as_ref(), Some(&digest));
     assert!(fleet.entry("a").look(later).is_none(), "one look at a time");
 
     let other = || Looked::Other(Some("2".to_owned()), "it holds sha256:1".to_owned());
@@ -426,4 +497,48 @@ fn a_shadow_of_no_digest_follows_what_its_source_holds() {
     let digest = next.digest().to_owned();
     fleet.loaded("a", next);
     assert_eq!(fleet.status("a").digest, Some(digest));
+}
+
+/// Whatever a source held meanwhile, a Shadow that asks for no digest takes what it holds next.
+#[test]
+fn a_shadow_of_no_digest_follows_its_source_past_what_was_refused() {
+    let mut fleet = Fleet::new();
+    let mut loose = spec("Shadow");
+    loose["sha256"] = Value::Null;
+    fleet.create("a", 1, loose);
+    fleet.refused("a");
+    let period = Duration::from_secs(60);
+    let mut now = Instant::now();
+    assert!(
+        fleet.entry("a").look(now).is_none(),
+        "it was just looked at"
+    );
+    now += period;
+    let look = fleet.entry("a").look(now).expect("its time has come");
+    assert_eq!(look.standing, None);
+    let order = fleet.entry("a").looked(1, Looked::New("2".to_owned()));
+    assert!(order.is_some());
+    let good = fleet.module("good", false);
+    let digest = good.digest().to_owned();
+    fleet.loaded("a", good);
+    fleet.says("a", ModulePhase::InRole, &[&digest]);
+
+    assert!(
+        fleet
+            .entry("a")
+            .looked(1, Looked::New("3".to_owned()))
+            .is_some()
+    );
+    fleet.refused("a");
+    fleet.says("a", ModulePhase::Refused, &[&digest, "stays in its role"]);
+    now += period;
+    let look = fleet.entry("a").look(now).expect("its time has come");
+    assert_eq!(look.standing.as_ref(), Some(&digest));
+    assert!(
+        fleet
+            .entry("a")
+            .looked(1, Looked::Same("4".to_owned()))
+            .is_none()
+    );
+    fleet.says("a", ModulePhase::InRole, &[&digest]);
 }

@@ -17,6 +17,8 @@ use crate::signature::{Identity, PublicKey};
 
 /// Failures within the window that are borne unless the spec says another number.
 const FAILURE_LIMIT: usize = 3;
+/// Longest name of a ConfigMap or a Secret.
+const LONGEST_NAME: usize = 253;
 
 /// A spec that can be followed.
 #[derive(Clone, Debug)]
@@ -83,7 +85,7 @@ pub(super) fn wanted(spec: &Value) -> Result<Wanted, String> {
         clusters,
         failure_limit,
     } = ReconcilerModuleSpec::deserialize(spec)
-        .map_err(|error| format!("the spec cannot be read: {error}"))?;
+        .map_err(|error| format!("a field cannot be read: {error}"))?;
     let source = read_source(source)?;
     let signature = signature.map(signatory).transpose()?;
     if signature.is_some() && source == Source::BuiltIn {
@@ -132,7 +134,7 @@ fn read_source(source: ModuleSource) -> Result<Source, String> {
     match (built_in, config_map, file, oci) {
         (Some(_), None, None, None) => Ok(Source::BuiltIn),
         (None, Some(ConfigMapSource { name, key }), None, None) => Ok(Source::ConfigMap {
-            name,
+            name: object_name("source.configMap.name", name)?,
             key: key.unwrap_or_else(|| MODULE_KEY.to_owned()),
         }),
         (None, None, Some(FileSource { path }), None) => Ok(Source::File(PathBuf::from(path))),
@@ -143,14 +145,36 @@ fn read_source(source: ModuleSource) -> Result<Source, String> {
                 plain_http,
             } = oci;
             let reference = reference.parse::<Reference>();
+            let secret = |name| object_name("source.oci.pullSecret", name);
             Ok(Source::Oci {
                 reference: reference.map_err(|error| error.to_string())?,
-                pull_secret,
+                pull_secret: pull_secret.map(secret).transpose()?,
                 plain_http: plain_http.unwrap_or_default(),
             })
         }
         _ => Err("source must name exactly one of builtIn, configMap, file and oci".to_owned()),
     }
+}
+
+/// A name that an object can have. Names go into the paths of requests, where others would lead elsewhere.
+///
+/// Source: <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names>.
+fn object_name(field: &str, name: String) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_edge = |byte: Option<u8>| byte.is_some_and(is_plain);
+    let is_name = name.len() <= LONGEST_NAME
+        && name
+            .bytes()
+            .all(|byte| is_plain(byte) || b"-.".contains(&byte))
+        && is_edge(name.bytes().next())
+        && is_edge(name.bytes().last());
+    if is_name {
+        return Ok(name);
+    }
+    Err(format!(
+        "{field} is no name of an object: {name:?}; names have a-z, 0-9, dashes and dots, at most {LONGEST_NAME} of them, and \
+         begin and end with a letter or a digit"
+    ))
 }
 
 fn signatory(signature: ModuleSignature) -> Result<Signatory, String> {
@@ -160,15 +184,18 @@ fn signatory(signature: ModuleSignature) -> Result<Signatory, String> {
         secret,
         identity,
     } = signature;
-    let place = |PublicKeySource { name, key }| {
-        let key = key.unwrap_or_else(|| PUBLIC_KEY_KEY.to_owned());
-        (name, key)
+    let place = |field: &str, place: Option<PublicKeySource>| {
+        let place = place.map(|PublicKeySource { name, key }| {
+            let key = key.unwrap_or_else(|| PUBLIC_KEY_KEY.to_owned());
+            Ok::<_, String>((object_name(field, name)?, key))
+        });
+        place.transpose()
     };
     let identity = identity.map(|ModuleIdentity { issuer, subject }| Identity { issuer, subject });
     match (
         public_key,
-        config_map.map(place),
-        secret.map(place),
+        place("signature.configMap.name", config_map)?,
+        place("signature.secret.name", secret)?,
         identity,
     ) {
         (Some(text), None, None, None) => PublicKey::parse(&text)
@@ -261,6 +288,22 @@ mod tests {
                 "not for builtIn",
             ),
             (json!({"role": "King"}), "cannot be read"),
+            (
+                json!({"source": {"configMap": {"name": "../secrets/s"}}, "role": "Shadow"}),
+                "source.configMap.name is no name of an object",
+            ),
+            (
+                json!({"source": {"oci": {"reference": "r.example/m:1", "pullSecret": "a?b"}}, "role": "Shadow"}),
+                "source.oci.pullSecret is no name",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "signature": {"configMap": {"name": ""}}}),
+                "signature.configMap.name is no name",
+            ),
+            (
+                json!({"source": file, "role": "Shadow", "signature": {"secret": {"name": "-s"}}}),
+                "signature.secret.name is no name",
+            ),
         ] {
             let refused = wanted(&spec).expect_err("a refusal");
             assert!(refused.contains(words), "{words:?} is not in: {refused}");

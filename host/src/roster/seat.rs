@@ -69,6 +69,12 @@ impl Seat {
         self.counts.failures_lately(now) > self.failure_limit
     }
 
+    /// Failures within the window that are borne.
+    #[must_use]
+    pub const fn failure_limit(&self) -> usize {
+        self.failure_limit
+    }
+
     /// The module.
     #[must_use]
     pub const fn module(&self) -> &Module {

@@ -16,6 +16,10 @@ const LONGEST_REFERENCE: i64 = 512;
 const LONGEST_KEY: i64 = 1024;
 /// The address of a workflow names a repository, a file and a branch.
 const LONGEST_IDENTITY: i64 = 1024;
+/// Of objects and of the keys in them.
+const LONGEST_NAME: i64 = 253;
+/// The API server wants to know beforehand how dear a rule can be.
+const MOST_EXPRESSIONS: i64 = 16;
 
 /// Puts every rule in its place.
 pub(crate) fn add(schema: &mut JSONSchemaProps) {
@@ -42,11 +46,38 @@ pub(crate) fn add(schema: &mut JSONSchemaProps) {
             subject(),
         ),
         ("spec.failureLimit", None, failure_limit()),
+        (
+            "spec.source.configMap.name",
+            Some(LONGEST_NAME),
+            object_name(),
+        ),
+        ("spec.source.configMap.key", Some(LONGEST_NAME), key()),
+        (
+            "spec.source.oci.pullSecret",
+            Some(LONGEST_NAME),
+            object_name(),
+        ),
+        (
+            "spec.signature.configMap.name",
+            Some(LONGEST_NAME),
+            object_name(),
+        ),
+        ("spec.signature.configMap.key", Some(LONGEST_NAME), key()),
+        (
+            "spec.signature.secret.name",
+            Some(LONGEST_NAME),
+            object_name(),
+        ),
+        ("spec.signature.secret.key", Some(LONGEST_NAME), key()),
     ] {
         if let Some(found) = at(schema, path) {
             found.max_length = longest;
             found.x_kubernetes_validations = Some(rules);
         }
+    }
+    if let Some(found) = at(schema, "spec.clusters.matchExpressions") {
+        found.max_items = Some(MOST_EXPRESSIONS);
+        found.x_kubernetes_validations = Some(expressions());
     }
 }
 
@@ -120,6 +151,28 @@ fn sha256() -> Vec<ValidationRule> {
     )]
 }
 
+fn object_name() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",
+        "the name of an object has a-z, 0-9, dashes and dots, and begins and ends with a letter or a digit",
+    )]
+}
+
+fn key() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.matches('^[-._a-zA-Z0-9]+$')",
+        "a key of a ConfigMap or a Secret has letters, digits, dashes, underscores and dots",
+    )]
+}
+
+fn expressions() -> Vec<ValidationRule> {
+    vec![rule(
+        "self.all(one, one.operator in ['In', 'NotIn'] ? has(one.values) && one.values.size() > 0 \
+         : one.operator in ['Exists', 'DoesNotExist'] && (!has(one.values) || one.values.size() == 0))",
+        "the operator of an expression is In or NotIn, with values, or Exists or DoesNotExist, without any",
+    )]
+}
+
 fn path() -> Vec<ValidationRule> {
     vec![rule(
         "self.startsWith('/') && self.endsWith('.wasm')",
@@ -154,6 +207,9 @@ mod tests {
             issuer(),
             subject(),
             failure_limit(),
+            object_name(),
+            key(),
+            expressions(),
         ]
         .concat()
         {

@@ -184,11 +184,11 @@ pub struct ReconcilerModuleStatus {
     /// What holds, and since when.
     #[serde(default)]
     pub conditions: Vec<Condition>,
-    /// The role it is in.
+    /// The role it is in, or waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ModuleRole>,
-    /// `sha256:` and the hex digest of the module that is in this role, which after a failure is not the one that the
-    /// spec asks for.
+    /// `sha256:` and the hex digest of the module that is in this role, or waits for it. After a failure that is not the one
+    /// that the spec asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Of an OCI source: the artifact that it was fetched from, by the digest that its tag led to.
@@ -212,7 +212,7 @@ pub struct ReconcilerModuleStatus {
     /// The snapshot schemas it reads, such as `1` or `1-3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schemas: Option<String>,
-    /// What it made of the last recorded snapshots before it came into its role.
+    /// What it made of the last recorded snapshots before it came into its role, or was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_test: Option<SelfTest>,
     /// Since when it has been in its role in the operator that leads; the counts are since then.

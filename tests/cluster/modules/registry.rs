@@ -1,8 +1,9 @@
 //! A module out of a registry: by a tag and a login, Shadow and then Active by its digest; the tag is moved, the registry goes
-//! away, the operator is restarted; and an operator that wants signatures.
+//! away, the operator is restarted; and operators that want signatures of a key, and of an identity.
 
 use anyhow::{Context, Result, ensure};
 use contract::ModulePhase;
+use fulcio::Sigstore;
 use host::module::digest;
 use host::signature::PublicKey;
 use serde_json::{Value, json};
@@ -11,11 +12,14 @@ use tests::scenario::{Scenario, spec};
 use tests::sealed::marked;
 use tokio::process::Command;
 
-use super::signer::Signer;
+use super::signer::{Signer, put_bundle, statement};
 use super::{is_active, stock};
 
 /// Name of the Secret with the login.
 const PULL_SECRET: &str = "registry";
+/// Whose identity signs, and who vouches for it.
+const SUBJECT: &str = "release@example.com";
+const ISSUER: &str = "https://accounts.example";
 
 pub(crate) async fn from_registry(scenario: &mut Scenario) -> Result<()> {
     let stock = stock(scenario)?;
@@ -87,7 +91,8 @@ pub(crate) async fn from_registry(scenario: &mut Scenario) -> Result<()> {
     next.decides(1).await?;
     registry.resume().await?;
     scenario.stop_operator().await?;
-    signed(scenario, &registry, &first).await
+    signed(scenario, &registry, &first).await?;
+    identified(scenario, &registry, &first).await
 }
 
 /// From one start to the next the operator wants signatures: not even the kept copy goes on without one.
@@ -143,6 +148,52 @@ async fn signed(scenario: &Scenario, registry: &Registry, module: &[u8]) -> Resu
         .await?;
     let status = next.becomes(ModulePhase::InRole, &["decides."]).await?;
     ensure!(status.signed_by == [fingerprint], "{status:?}");
+    operator.stop().await
+}
+
+/// The same for an identity without a key, which an authority of this test's own certifies.
+async fn identified(scenario: &Scenario, registry: &Registry, module: &[u8]) -> Result<()> {
+    let sigstore = Sigstore::new();
+    let roots = scenario.folder().join("trusted_root.json");
+    std::fs::write(&roots, sigstore.trusted_root())?;
+    let serving = [
+        "--watch-namespace",
+        scenario.namespace(),
+        "--module-signature-trusted-root",
+        roots.to_str().context("a path of letters")?,
+        "--module-signature-issuer",
+        ISSUER,
+        "--module-signature-subject",
+        SUBJECT,
+    ];
+    let operator = scenario.operator_serving(&serving).await?;
+    let repository = "team/identity";
+    let tag = registry.repository(&format!("{repository}:1"));
+    let pushed = push(scenario, registry, "first.wasm", module, &tag).await?;
+    let manifest = pushed["manifest"].as_str().context("a digest")?;
+    let next = scenario.module("next");
+    next.edit(json!({"source": {"oci": {"reference": tag}}}))
+        .await?;
+    let rule = "not signed as the operator's --module-signature-subject asks for it";
+    next.becomes(ModulePhase::Refused, &[rule, "no signature beside it"])
+        .await?;
+    for subject in ["mallory@example.com", SUBJECT] {
+        let statement = statement(manifest)?;
+        let signature = sigstore.sign(ISSUER, subject, &fulcio::envelope(&statement));
+        let bundle = signature.statement(&sigstore, &statement);
+        put_bundle(registry, repository, manifest, bundle.into_bytes()).await?;
+        if subject != SUBJECT {
+            let status = next
+                .becomes(ModulePhase::Refused, &[rule, "identity mismatch"])
+                .await?;
+            eprintln!("{}", status.conditions[0].message);
+        }
+    }
+    let status = next.becomes(ModulePhase::InRole, &["decides."]).await?;
+    ensure!(
+        status.signed_by == [format!("{SUBJECT} by {ISSUER}")],
+        "{status:?}"
+    );
     operator.stop().await
 }
 

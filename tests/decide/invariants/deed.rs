@@ -149,7 +149,10 @@ fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Vio
     )
 }
 
+/// Another image restarts what runs, and nothing else.
 fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
+    let runs = |member: &&MemberTruth| member.name == name && member.release.is_some();
+    before.members.iter().find(runs)?;
     let other = before
         .members
         .iter()

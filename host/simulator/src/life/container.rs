@@ -5,7 +5,7 @@
 use contract::{LastExit, PodPhase};
 
 use crate::etcd::{Flags, Start};
-use crate::kubernetes::Process;
+use crate::kubernetes::{Member, Process};
 use crate::release::Release;
 use crate::timers::Timer;
 use crate::world::World;
@@ -59,10 +59,13 @@ impl World {
             return;
         }
         self.fill_disk(number);
-        let peers = self.peers();
+        let mut peers = self.peers();
         let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
             return;
         };
+        if !self.kube.is_among_peers(pod) {
+            peers.clear();
+        }
         let flags = Flags {
             state: pod.api.initial_cluster_state.as_deref().unwrap_or("new"),
             initial_cluster: pod.api.initial_cluster.as_deref().unwrap_or_default(),
@@ -173,6 +176,12 @@ impl World {
     }
 
     pub(crate) fn sync(&mut self, number: u32, run: u32) {
+        let is_split = self.kube.split;
+        let pod = self.kube.pod_numbered(number);
+        if is_split.is_some() && pod.is_some_and(|pod| pod.node == is_split) {
+            self.after(1_000, 3_000, Timer::Sync(number, run));
+            return;
+        }
         let Some(process) = self.process(number, run) else {
             return;
         };
@@ -187,7 +196,8 @@ impl World {
             .pods
             .values()
             .find(|pod| pod.number == number && pod.runs == run);
-        let Some(pod) = pod.filter(|pod| pod.process.is_some()) else {
+        let reaches = |pod: &&Member| pod.process.is_some() && self.kube.is_among_peers(pod);
+        let Some(pod) = pod.filter(reaches) else {
             return;
         };
         if pod

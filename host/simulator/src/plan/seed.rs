@@ -20,6 +20,8 @@ const FILLS: u64 = 0xf111;
 const RESTORES: u64 = 0x4e57_04e5;
 /// And for clocks and operators that are not what they seem.
 const DOUBTS: u64 = 0xd0_0b75;
+/// And for networks between members.
+const PARTITIONS: u64 = 0x9a_4717;
 
 impl Plan {
     /// The plan of a seed, and in every third one people take backups and ask for restores.
@@ -60,6 +62,7 @@ impl Plan {
         faults.extend(policies(seed));
         faults.extend(consents(seed));
         faults.extend(fills(seed));
+        faults.extend(partitions(seed));
         let old = match rng.u8(0..8) {
             // Another image or pod policy waits for the renewal.
             0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
@@ -105,6 +108,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
     let lasts = match fault {
         Fault::Freeze(_)
         | Fault::CutNode(_)
+        | Fault::Partition(_)
         | Fault::StopNode(_)
         | Fault::NoImages
         | Fault::SlowSync
@@ -155,6 +159,21 @@ fn fills(seed: u64) -> Option<Planned> {
         (Fault::FillWithKeys, lasts)
     };
     Some(Planned { at, lasts, fault })
+}
+
+/// In some histories the members on a node reach no others, once or twice.
+fn partitions(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ PARTITIONS);
+    if rng.u8(0..6) > 0 {
+        return Vec::new();
+    }
+    (0..rng.u8(1..3))
+        .map(|_| Planned {
+            at: rng.i64(0..FAULTS_UNTIL),
+            lasts: [2_000, 20_000, 200_000, 600_000][rng.usize(0..4)],
+            fault: Fault::Partition(rng.u32(0..8)),
+        })
+        .collect()
 }
 
 /// In some histories people set the size to 0, and most of them to another one again. Drawn from a stream of its own, so

@@ -70,6 +70,7 @@ impl fmt::Display for Fault {
                 "somebody deletes the pod and the claim of member {which}"
             ),
             Self::CutNode(which) => write!(f, "node {which} is cut off"),
+            Self::Partition(which) => write!(f, "members on node {which} reach no others"),
             Self::StopNode(which) => write!(f, "node {which} is down"),
             Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),
             Self::NoImages => write!(f, "images cannot be pulled"),

@@ -26,14 +26,14 @@ pub enum Error {
         namespace: String,
     },
     /// The API server refuses it.
-    #[error("the {kind} {name} cannot be read")]
+    #[error("the {kind} {name} cannot be read: {words}")]
     Object {
         /// ConfigMap or Secret.
         kind: &'static str,
         /// Its name.
         name: String,
         /// What the API server said.
-        source: Box<kube::Error>,
+        words: String,
     },
     /// The API server does not answer.
     #[error("the {kind} {name} cannot be read: no answer within {TIMEOUT:?}")]

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 
 use super::failure::{Error, TIMEOUT};
+use crate::operator::in_words;
 
 /// The key of a Secret with logins for registries.
 pub(super) const DOCKER_CONFIG: &str = ".dockerconfigjson";
@@ -105,7 +106,7 @@ async fn asked<T>(
         Ok(Err(error)) => Err(Error::Object {
             kind,
             name: named(),
-            source: Box::new(error),
+            words: format!("{:#}", in_words(error)),
         }),
         Err(_elapsed) => Err(Error::Silent {
             kind,

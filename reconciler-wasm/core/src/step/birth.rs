@@ -303,8 +303,11 @@ fn nobody_leads(situation: &Situation<'_>) -> bool {
 }
 
 fn start_over(cluster: &Cluster, situation: &Situation<'_>, birth: &Birth, step: &mut Step) {
-    let Some(size) = cluster.size else { return };
-    let size = if size == 0 { birth.members.len() } else { size };
+    // A number that cannot be followed changes nothing of the one that was planned.
+    let size = cluster
+        .size
+        .filter(|size| *size > 0)
+        .unwrap_or(birth.members.len());
     let taken: BTreeSet<&str> = birth.members.iter().map(String::as_str).collect();
     step.find(
         FindingKind::Doing,

@@ -101,6 +101,21 @@ pub(super) fn replace(
                     message,
                 );
             }
+            // A confirmed list and too few healthy voters contradict each other: whoever answers may be somebody else.
+            Verdict::Restart if !living.votes().has_quorum() => {
+                let message = format!(
+                    "{}: {}. Its pod is made again once enough others are healthy.",
+                    member.name,
+                    member.complaint()
+                );
+                step.find_of(
+                    FindingKind::Waiting,
+                    Reason::MemberUnhealthy,
+                    member.name,
+                    message,
+                );
+                step.look_again(LATER, Reason::MemberUnhealthy);
+            }
             Verdict::Restart => {
                 restart(situation, membership, living, member, step);
                 changed = true;

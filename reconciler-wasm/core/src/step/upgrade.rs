@@ -4,7 +4,7 @@
 //! 1. [`plan`] says which image all members are to have next; a way through several minor versions has several stages.
 //! 2. [`rescue`] gives a member that is down and has another image the planned one: it has nothing to lose by it.
 //! 3. `roll` restarts the others one by one, when everybody is healthy: followers by name, then the leader, which
-//!    hands over first.
+//!    hands over first. On the way back to an older minor version, those that run it already come last.
 //!
 //! # Guarantees
 //! The next member is touched only after the one before answers with the version of its image, follows the leader and
@@ -84,12 +84,15 @@ pub(super) fn roll(
         return;
     }
     let leads = living.leader();
-    let outdated = |member: &&Member<'_>| member.pod.is_some_and(|pod| pod.image != stage.image);
-    let follower = living
+    let outdated = living
         .voters()
-        .filter(outdated)
-        .find(|member| member.id != leads);
-    let Some(member) = follower.or_else(|| living.voters().find(outdated)) else {
+        .filter(|member| member.pod.is_some_and(|pod| pod.image != stage.image));
+    // On the way back, who runs the old minor version still is all that keeps the cluster from taking on the new one.
+    let keeps_back = |member: &Member<'_>| {
+        plan::version_ran(member).is_none_or(|ran| ran.minor <= stage.version.minor)
+    };
+    let Some(member) = outdated.min_by_key(|member| (keeps_back(member), member.id == leads))
+    else {
         return;
     };
     if member.id == leads && hand_over(situation, membership, living, member, &stage, step) {

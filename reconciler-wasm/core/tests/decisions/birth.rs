@@ -130,6 +130,15 @@ fn a_foreign_service_under_the_peers_name_stops_the_birth() {
     assert!(reports(&decision, Reason::ForeignObject));
 }
 
+/// Found by the simulator: it waited for ever, and said nothing.
+#[test]
+fn a_birth_goes_on_with_its_number_when_the_size_cannot_be_followed() {
+    let decision = fresh(3).settle().wanting(9).later(400).decide();
+    assert!(reports(&decision, Reason::BirthRestarted));
+    assert!(reports(&decision, Reason::InvalidSpec));
+    assert_eq!(written(&decision).unwrap().birth.unwrap().members.len(), 3);
+}
+
 #[test]
 fn objects_without_memory_are_never_born_over() {
     let mut world = healthy(3).without_list();

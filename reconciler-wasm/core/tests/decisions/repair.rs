@@ -2,7 +2,7 @@
 
 use contract::{Observed, Reason};
 
-use crate::fixture::{World, effects, healthy, id, reports, written};
+use crate::fixture::{World, effects, healthy, id, member, reports, written};
 
 #[test]
 fn a_missing_pod_is_made_again_on_its_own_disk() {
@@ -131,6 +131,22 @@ fn a_member_that_does_not_answer_has_time_to_come_back() {
     );
     let decision = world.later(400).decide();
     assert_eq!(effects(&decision)[0], format!("RemoveMember {}", id(1)));
+}
+
+/// Found by the properties: its silent pod may be the one that answers under another's name.
+#[test]
+fn no_pod_is_taken_down_while_who_answers_is_not_who_should() {
+    let mut world = healthy(3).silent(1);
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        if endpoint.pod == member(2)
+            && let Observed::Seen(status) = &mut endpoint.status
+        {
+            status.member_id = id(1);
+        }
+    }
+    let world = world.settle().later(200);
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    assert!(reports(&world.decide(), Reason::MemberUnhealthy));
 }
 
 #[test]

@@ -93,6 +93,24 @@ fn members_return_to_the_old_minor_version_while_one_still_has_it() {
     );
 }
 
+/// Found by the simulator: restarted first, it came back with what it ran, and was restarted again.
+#[test]
+fn on_the_way_back_the_member_that_keeps_the_old_version_is_restarted_last() {
+    let back = healthy(3)
+        .running("3.5.35")
+        .asking("3.6.16")
+        .moved(0, "3.6.16")
+        .moved(2, "3.6.16")
+        .settle()
+        .asking("3.5.34")
+        .later(60);
+    let decision = back.clone().decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m2"]);
+    assert_eq!(given_image(&decision), image("3.5.34"));
+    let next = back.moved(2, "3.5.34").settle().later(120).decide();
+    assert_eq!(next.actions[0].effect.name(), "MoveLeader");
+}
+
 #[test]
 fn an_older_minor_version_is_refused_in_words() {
     let decision = healthy(3).running("3.5.35").asking("3.4.34").decide();
