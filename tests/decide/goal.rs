@@ -112,15 +112,14 @@ fn is_stopped(truth: &Truth) -> bool {
         .map(|member| member.name.as_str())
         .collect();
     names.sort_unstable();
-    // A claim that somebody deletes meanwhile is missed when the members start again.
-    let kept = truth.claims.len() >= majority(names.len());
-    let are_theirs = truth
-        .claims
-        .iter()
-        .all(|claim| names.contains(&claim.as_str()));
-    truth.pods.is_empty()
+    // A claim that somebody deletes meanwhile is missed when the members start again, and one that a late request made
+    // is cleared away then.
+    let is_theirs = |claim: &&String| names.contains(&claim.as_str());
+    let kept = truth.claims.iter().filter(is_theirs).count() >= majority(names.len());
+    // A pod of nobody whose claim is gone waits for a person.
+    let is_stray = |pod: &String| !names.contains(&pod.as_str()) && !truth.claims.contains(pod);
+    truth.pods.iter().all(is_stray)
         && kept
-        && are_theirs
         && truth.members.iter().all(|member| !member.learner)
         && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
 }

@@ -212,6 +212,9 @@ impl Copy {
             ])
             .args(target)
             .env("CARGO_TARGET_DIR", &self.target)
+            // Each program is built for one run.
+            .env("CARGO_PROFILE_PROOF_LTO", "off")
+            .env("CARGO_PROFILE_PROOF_CODEGEN_UNITS", "16")
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .output()

@@ -131,7 +131,9 @@ impl World {
 
     /// Whether the member's data is on a disk that its pod can have.
     fn is_intact(&self, name: &str, id: MemberId) -> bool {
-        let disk = match self.kube.claims.get(name) {
+        let keeps_within = |pod: &&crate::kubernetes::Member| pod.api.claim.is_none();
+        let pod = self.kube.pods.get(name).filter(keeps_within);
+        let disk = match self.kube.claims.get(name).filter(|_| pod.is_none()) {
             Some(claim) if claim.api.phase == VolumePhase::Lost || claim.api.deleted.is_some() => {
                 None
             }

@@ -190,10 +190,13 @@ pub(super) fn attend(
     furnish::furnish(cluster, situation, Some(living), step);
     for name in birth.members.iter().filter(|_| cluster.tls.can_build()) {
         let claim = living.volumes.get(name.as_str()).copied();
-        if !living.pods.contains_key(name.as_str()) {
-            start(cluster, situation, birth, name, claim, step);
-        } else if claim.is_none() {
-            start_claim(cluster, situation, birth, name, step);
+        match living.pods.get(name.as_str()) {
+            None => start(cluster, situation, birth, name, claim, step),
+            // A pod that keeps its data within has no use for one.
+            Some(pod) if claim.is_none() && pod.claim.is_some() => {
+                start_claim(cluster, situation, birth, name, step);
+            }
+            Some(_) => {}
         }
     }
     furnish::hold_back_failing(situation, step);

@@ -141,6 +141,12 @@ fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
             learner.name
         ));
     }
+    if let Some(fresh) = living.voters().find(|member| !member.started) {
+        return Some(format!(
+            "Room is made once {} has run for the first time or was replaced.",
+            fresh.name
+        ));
+    }
     if living.leader().is_none() {
         return Some("Room is made once the voters agree on a leader.".to_owned());
     }

@@ -17,7 +17,7 @@ use contract::{
     ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, Volume, VolumePhase,
 };
 
-use super::{SOON, Step, furnish, repair, say_quorum_lost};
+use super::{LATER, SOON, Step, furnish, repair, say_quorum_lost};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -198,7 +198,17 @@ pub(super) fn stay_asleep(
         );
     }
     let left: Vec<&str> = living.pods.keys().copied().collect();
-    if left.is_empty() {
+    if let Some(stray) = stray(living) {
+        step.find(
+            FindingKind::Blocked,
+            Reason::ScaledToZero,
+            format!(
+                "spec.size is 0, and the pod {stray} is of no member: it was made by a request that came late, and its \
+                 volume claim is gone, so it never starts. Delete it."
+            ),
+        );
+        step.look_again(LATER, Reason::ScaledToZero);
+    } else if left.is_empty() {
         step.find(
             FindingKind::Note,
             Reason::ScaledToZero,
@@ -220,6 +230,19 @@ pub(super) fn stay_asleep(
         step.look_again(SOON, Reason::ScaledToZero);
     }
     true
+}
+
+/// A pod of nobody, without what it would run on. No list says while all sleep that it may go.
+fn stray<'a>(living: &Living<'a>) -> Option<&'a str> {
+    let is_member = |name: &str| living.members.iter().any(|member| member.name == name);
+    let mut pods = living.pods.values();
+    pods.find(|pod| {
+        pod.deleted.is_none()
+            && !is_member(&pod.name)
+            && pod.claim.is_some()
+            && !living.volumes.contains_key(pod.name.as_str())
+    })
+    .map(|pod| pod.name.as_str())
 }
 
 /// Deletes the pods whose claims stay, the leader's last.

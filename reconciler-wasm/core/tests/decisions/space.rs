@@ -301,6 +301,23 @@ fn a_learner_on_its_way_is_seen_to_first() {
 }
 
 /// A member that was spared by the fresh read is defragmented later, one that failed is not tried twice.
+/// Found by the simulator: the envelope refused each attempt, for ever.
+#[test]
+fn a_voter_that_has_never_run_is_replaced_first() {
+    let mut world = full(5, 40).wiped(4);
+    world.rows()[4].name = String::new();
+    world.status.member_records[4].disk = None;
+    let decision = world.decide();
+    let effects = effects(&decision);
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| effect.starts_with("Defragment")),
+        "{effects:?}"
+    );
+    assert!(reports(&decision, Reason::NoSpace));
+}
+
 #[test]
 fn what_was_refused_is_announced_anew_and_what_failed_is_not() {
     for (outcome, again) in [(OutcomeKind::Refused, true), (OutcomeKind::Failed, false)] {

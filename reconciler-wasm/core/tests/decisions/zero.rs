@@ -115,6 +115,23 @@ fn with_a_size_again_all_members_start_together_on_their_disks() {
     );
 }
 
+/// Found by the simulator: a request that came late made a pod that nothing starts and nothing took away.
+#[test]
+fn a_pod_of_nobody_without_its_claim_is_left_to_a_person() {
+    let mut world = asleep();
+    let mut stray = healthy(1).pods()[0].clone();
+    stray.name = "shop-late".to_owned();
+    stray.claim = Some("shop-late".to_owned());
+    stray.running = false;
+    world.pods().push(stray);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let found = decision.report.findings.iter();
+    let mut blocked = found.filter(|finding| finding.kind == FindingKind::Blocked);
+    let words = &blocked.next().unwrap().message;
+    assert!(words.contains("shop-late is of no member"), "{words}");
+}
+
 #[test]
 fn another_size_is_reached_only_after_all_are_back() {
     for size in [1, 5] {
