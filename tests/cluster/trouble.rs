@@ -26,9 +26,9 @@ use crate::writer::Writer;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Events of watches come so late.
-const BELATED: Duration = Duration::from_millis(1_500);
+const BELATED: Duration = Duration::from_millis(700);
 /// A slow answer takes up to four times so long.
-const SLOW: Duration = Duration::from_millis(150);
+const SLOW: Duration = Duration::from_millis(60);
 
 /// What befalls a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ impl GateState {
         counts.requests += 1;
         let number = counts.requests;
         let is_watch = request.uri().query().unwrap_or_default().contains("watch=");
-        let trouble = match (request.method(), number % 11) {
+        let trouble = match (request.method(), number % 23) {
             // An operator that loses its lease is another story.
             _ if request.uri().path().contains("/leases") => None,
             _ if is_watch => Some(Trouble::Late),
