@@ -227,6 +227,11 @@ impl Copy {
             .lines()
             .filter_map(|line| {
                 let message: serde_json::Value = serde_json::from_str(line).ok()?;
+                // Beside its tests cargo builds a package's programs, of which this is one.
+                message
+                    .pointer("/profile/test")?
+                    .as_bool()
+                    .filter(|is| *is)?;
                 Some(PathBuf::from(message.get("executable")?.as_str()?))
             })
             .collect();

@@ -336,6 +336,12 @@ impl Entry {
         true
     }
 
+    /// Whether the spec leaves it to the source which module it is.
+    pub(super) fn follows_its_source(&self) -> bool {
+        let wanted = self.wanted.as_ref();
+        wanted.is_some_and(|wanted| wanted.digest.is_none())
+    }
+
     /// The role this object has or asks for: while the module of a changed spec is being loaded, that of the one before.
     pub(super) fn role(&self) -> Option<ModuleRole> {
         let standing = self.standing.as_ref().map(|one| one.place.role());

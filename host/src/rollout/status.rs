@@ -97,10 +97,12 @@ fn verdict(entry: &Entry, assigned: &Assigned) -> Verdict {
             return said(ModulePhase::Loading, Reason::NotYetObserved, what);
         }
         Attempt::Refused { why, again, .. } => {
-            let again = if again.is_some() {
-                " It is tried again."
-            } else {
-                " Change the spec to have it tried again."
+            let again = match again {
+                Some(_) => " It is tried again.",
+                None if entry.follows_its_source() => {
+                    " It is tried again when its source holds something else."
+                }
+                None => " Change the spec to have it tried again.",
             };
             return said(
                 ModulePhase::Refused,

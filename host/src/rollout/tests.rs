@@ -507,6 +507,8 @@ fn a_shadow_of_no_digest_follows_its_source_past_what_was_refused() {
     loose["sha256"] = Value::Null;
     fleet.create("a", 1, loose);
     fleet.refused("a");
+    let words = ["tried again when its source holds something else"];
+    fleet.says("a", ModulePhase::Refused, &words);
     let period = Duration::from_secs(60);
     let mut now = Instant::now();
     assert!(
