@@ -31,20 +31,15 @@ impl Votes {
     /// leaver itself is healthy.
     pub(crate) fn why_unsafe_to_remove(self, healthy: bool) -> Option<TooFew> {
         let left = self.healthy - usize::from(healthy);
-        if self.voters <= 1 {
-            return Some(TooFew {
-                healthy: left,
-                needed: 1,
-            });
-        }
+        // Of no voter the smallest majority is 1, so that the sole one stays.
         self.too_few(self.healthy, quorum(self.voters))
-            .or_else(|| self.too_few(left, quorum(self.voters - 1)))
+            .or_else(|| self.too_few(left, quorum(self.voters.saturating_sub(1))))
     }
 
-    /// Says why promoting a healthy learner could cost the quorum, or `None` if it cannot.
+    /// Says why promoting a healthy learner could cost the quorum, or `None` if it cannot: a majority that one healthy
+    /// voter joins is one.
     pub(crate) fn why_unsafe_to_promote(self) -> Option<TooFew> {
         self.too_few(self.healthy, quorum(self.voters))
-            .or_else(|| self.too_few(self.healthy + 1, quorum(self.voters + 1)))
     }
 
     fn too_few(self, healthy: usize, needed: usize) -> Option<TooFew> {
