@@ -130,6 +130,23 @@ fn a_foreign_service_under_the_peers_name_stops_the_birth() {
     assert!(reports(&decision, Reason::ForeignObject));
 }
 
+/// Found by a seeded defect: whoever cannot be asked may lead, and have been written to.
+#[test]
+fn a_birth_is_not_started_over_while_a_member_that_runs_cannot_be_asked() {
+    let mut world = healthy(3).silent(0).silent(1).silent(2).without_list();
+    world.status.cluster_id = None;
+    world.status.birth = Some(contract::Birth {
+        token: "t".to_owned(),
+        members: (0..3).map(member).collect(),
+        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
+        started_at: "2026-11-18T11:06:00Z".to_owned(),
+        attempt: 1,
+    });
+    let decision = world.later(4_000).decide();
+    assert!(!reports(&decision, Reason::BirthRestarted));
+    assert!(reports(&decision, Reason::Forming));
+}
+
 /// Found by the simulator: it waited for ever, and said nothing.
 #[test]
 fn a_birth_goes_on_with_its_number_when_the_size_cannot_be_followed() {

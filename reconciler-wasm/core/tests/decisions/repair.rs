@@ -149,6 +149,29 @@ fn no_pod_is_taken_down_while_who_answers_is_not_who_should() {
     assert!(reports(&world.decide(), Reason::MemberUnhealthy));
 }
 
+/// Found by a seeded defect: it would be taken for what a departed member left.
+#[test]
+fn a_pod_of_another_owner_is_none_of_ours() {
+    let mut world = healthy(3);
+    let mut theirs = world.pods()[0].clone();
+    theirs.name = "shop-theirs".to_owned();
+    theirs.uid = "uid-theirs".to_owned();
+    theirs.owner = Some("somebody".to_owned());
+    world.pods().push(theirs);
+    assert_eq!(effects(&world.decide()), [""; 0]);
+}
+
+/// Found by a seeded defect.
+#[test]
+fn a_member_that_answers_as_another_cluster_is_not_healthy() {
+    let mut world = healthy(3);
+    if let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[1].status {
+        status.cluster_id = contract::ClusterId(7);
+    }
+    let decision = world.decide();
+    assert_eq!(written(&decision).unwrap().ready_members, 2);
+}
+
 #[test]
 fn a_member_out_of_memory_is_not_replaced() {
     let mut world = healthy(3).wiped(1).settle();
