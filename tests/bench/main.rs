@@ -6,6 +6,8 @@ mod births;
 mod decisions;
 mod disks;
 mod figure;
+#[path = "../cluster/gate.rs"]
+mod gate;
 mod histories;
 mod memory;
 mod part;

@@ -3,27 +3,21 @@
 //! Changes nothing on the way: answers are passed on as they come, watches too.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use axum::Router;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::Method;
+use axum::response::Response;
 use kube::Client;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
-/// Far more than the operator ever sends.
-const LARGEST: usize = 8 << 20;
+use crate::gate::{Gate, HERE, forward};
 
 /// A proxy that runs; it ends with its value.
 pub(crate) struct Proxy {
-    pub(crate) address: SocketAddr,
+    pub(crate) gate: Gate,
     counts: Counts,
-    server: JoinHandle<()>,
 }
 
 /// Requests by method and resource.
@@ -33,21 +27,11 @@ impl Proxy {
     /// Starts one that has the rights of `upstream`.
     pub(crate) async fn start(upstream: Client) -> Result<Self> {
         let counts = Counts::default();
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
         let router = Router::new()
             .fallback(pass_on)
             .with_state((upstream, Arc::clone(&counts)));
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                eprintln!("The counting proxy failed: {error}");
-            }
-        });
-        Ok(Self {
-            address,
-            counts,
-            server,
-        })
+        let gate = Gate::open(HERE, router).await?;
+        Ok(Self { gate, counts })
     }
 
     /// The counts since the last time they were taken.
@@ -56,45 +40,17 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
 async fn pass_on(State((upstream, counts)): State<(Client, Counts)>, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
     let key = (
-        parts.method.to_string(),
-        resource(parts.uri.path()).to_owned(),
+        request.method().to_string(),
+        resource(request.uri().path()).to_owned(),
     );
     *counts
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .entry(key)
         .or_default() += 1;
-    for name in [header::HOST, header::AUTHORIZATION, header::CONNECTION] {
-        parts.headers.remove(name);
-    }
-    let Ok(body) = to_bytes(body, LARGEST).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
-    };
-    let request = axum::http::Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
-    match upstream.send(request).await {
-        Ok(answer) => {
-            let (mut parts, body) = answer.into_parts();
-            hop_by_hop(&mut parts.headers);
-            Response::from_parts(parts, Body::new(body))
-        }
-        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
-    }
-}
-
-/// Those belong to one connection, and the answer goes over another one.
-fn hop_by_hop(headers: &mut HeaderMap) {
-    for name in [header::CONNECTION, header::TRANSFER_ENCODING] {
-        headers.remove(name);
-    }
+    forward(&upstream, request).await
 }
 
 /// Whether the method changes something.

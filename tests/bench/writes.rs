@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use serde_json::{Value, json};
-use tests::scenario::{OPERATOR, Operator, Scenario, spec};
-use tests::testbed::connect;
+use anyhow::Result;
+use tests::scenario::{Operator, Scenario, spec};
 use tokio::time::sleep;
 
 use crate::figure::{Aim, Figure};
+use crate::gate::{kubeconfig, operators_client};
 use crate::part::Bench;
 use crate::proxy::{Proxy, is_write};
 use crate::sight;
@@ -19,15 +18,8 @@ const START: Duration = Duration::from_secs(60);
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
     let scenario = Scenario::prepare(&bench.suite, "writes").await?;
-    let rights = scenario
-        .testbed()
-        .service_account_kubeconfig(scenario.namespace(), OPERATOR)
-        .await?;
-    let proxy = Proxy::start(connect(&rights).await?).await?;
-    let kubeconfig = scenario.folder().join("counted.kubeconfig");
-    let through = through(&format!("http://{}", proxy.address), scenario.namespace());
-    std::fs::write(&kubeconfig, through.to_string())
-        .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
+    let proxy = Proxy::start(operators_client(&scenario).await?).await?;
+    let kubeconfig = kubeconfig(&scenario, &proxy.gate.endpoint())?;
     let programs = &bench.suite.programs;
     let operator = Operator::start(
         &programs.program,
@@ -64,16 +56,4 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
         figure("lease_writes_per_min", lease),
         figure("api_reads_at_rest_per_min", reads),
     ])
-}
-
-/// A kubeconfig for the proxy, which has the rights itself.
-fn through(server: &str, namespace: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "counted", "cluster": {"server": server}}],
-        "users": [{"name": "counted", "user": {}}],
-        "contexts": [{"name": "counted", "context": {"cluster": "counted", "user": "counted", "namespace": namespace}}],
-        "current-context": "counted",
-    })
 }

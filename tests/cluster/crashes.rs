@@ -4,7 +4,6 @@
 //! asks of etcd lies between two writes, so each of its steps is the last one of some life; and ending before a step is
 //! ending after the one before it.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +16,10 @@ use axum::response::Response;
 use kube::Client;
 use serde_json::json;
 use tests::scenario::{Cluster, Operator, Programs, Scenario, spec};
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use crate::tap::forward;
+use crate::gate::{Gate, HERE, forward, kubeconfig, operators_client};
 use crate::upgrade::{load, of_version};
 use crate::writer::Writer;
 
@@ -32,53 +29,10 @@ const QUIET: Duration = Duration::from_secs(4);
 /// More lives than any stage takes.
 const LIVES: u32 = 150;
 
-/// The gate; it ends with its value.
-struct Gate {
+/// The way to the API server, and the word that something was written.
+struct Way {
     kubeconfig: PathBuf,
     written: Arc<Notify>,
-    server: JoinHandle<()>,
-}
-
-impl Gate {
-    async fn start(scenario: &Scenario) -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let kubeconfig = scenario.folder().join("gate.kubeconfig");
-        write_kubeconfig(&kubeconfig, listener.local_addr()?, scenario.namespace())?;
-        let written = Arc::new(Notify::new());
-        let state = (scenario.testbed().client(), Arc::clone(&written));
-        let router = Router::new().fallback(pass_on).with_state(state);
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                eprintln!("The gate failed: {error}");
-            }
-        });
-        Ok(Self {
-            kubeconfig,
-            written,
-            server,
-        })
-    }
-}
-
-impl Drop for Gate {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-/// A kubeconfig that leads to a gate.
-pub(crate) fn write_kubeconfig(
-    path: &std::path::Path,
-    gate: SocketAddr,
-    namespace: &str,
-) -> Result<()> {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "gate",
-        "clusters": [{"name": "gate", "cluster": {"server": format!("http://{gate}")}}],
-        "users": [{"name": "gate", "user": {}}],
-        "contexts": [{"name": "gate", "context": {"cluster": "gate", "user": "gate", "namespace": namespace}}],
-    });
-    Ok(std::fs::write(path, config.to_string())?)
 }
 
 async fn pass_on(
@@ -97,26 +51,32 @@ async fn pass_on(
 
 pub(crate) async fn after_each_write(scenario: &mut Scenario) -> Result<()> {
     scenario.stop_operator().await?;
-    let gate = Gate::start(scenario).await?;
+    let written = Arc::new(Notify::new());
+    let state = (operators_client(scenario).await?, Arc::clone(&written));
+    let gate = Gate::open(HERE, Router::new().fallback(pass_on).with_state(state)).await?;
+    let way = Way {
+        kubeconfig: kubeconfig(scenario, &gate.endpoint())?,
+        written,
+    };
     load(scenario, &["3.7.3"]).await?;
     let spec = of_version(spec::on_volumes(3), "3.6.16");
     let cluster = scenario.create("mortal", spec).await?;
-    let mut lives = vec![live(scenario, &gate, &cluster, 3).await?];
+    let mut lives = vec![live(scenario, &way, &cluster, 3).await?];
     let id = cluster.etcd().await?.cluster_id().await?;
     let writer = Writer::start(vec![cluster.client_address().await?]);
     writer.goes_on(20, PATIENCE).await?;
     for size in [5, 3] {
         cluster.resize(size).await?;
         let members = usize::try_from(size)?;
-        lives.push(live(scenario, &gate, &cluster, members).await?);
+        lives.push(live(scenario, &way, &cluster, members).await?);
     }
     let leader = cluster.leader().await?;
     let claim = ["delete", "pvc", &leader, "--wait=false"];
     scenario.kubectl(&claim).await?;
     cluster.delete_pod(&leader).await?;
-    lives.push(live(scenario, &gate, &cluster, 3).await?);
+    lives.push(live(scenario, &way, &cluster, 3).await?);
     cluster.edit(json!({"version": "3.7.3"})).await?;
-    lives.push(live(scenario, &gate, &cluster, 3).await?);
+    lives.push(live(scenario, &way, &cluster, 3).await?);
     for name in cluster.member_names().await? {
         let version = cluster.etcd_of(&name).version().await?;
         ensure!(version == "3.7.3", "{name} runs {version}");
@@ -135,7 +95,7 @@ pub(crate) async fn after_each_write(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// One operator after the other, until there is nothing left to write. Answers how many it took.
-async fn live(scenario: &Scenario, gate: &Gate, cluster: &Cluster, size: usize) -> Result<u32> {
+async fn live(scenario: &Scenario, way: &Way, cluster: &Cluster, size: usize) -> Result<u32> {
     let Programs { program, module } = &scenario.suite().programs;
     let namespace = scenario.namespace();
     let serving = [
@@ -148,12 +108,12 @@ async fn live(scenario: &Scenario, gate: &Gate, cluster: &Cluster, size: usize) 
         "mortal",
     ];
     for life in 1..=LIVES {
-        let (kubeconfig, folder) = (&gate.kubeconfig, scenario.folder());
+        let (kubeconfig, folder) = (&way.kubeconfig, scenario.folder());
         let operator =
             Operator::start_serving(program, module, &serving, kubeconfig, folder).await?;
         let began = Instant::now();
         loop {
-            if timeout(QUIET, gate.written.notified()).await.is_ok() {
+            if timeout(QUIET, way.written.notified()).await.is_ok() {
                 break;
             }
             if cluster.is_healthy(size).await.is_ok() {

@@ -16,6 +16,7 @@ mod crashes;
 mod disks;
 mod drop_in;
 mod emulators;
+mod gate;
 mod harness;
 #[path = "../decide/linear.rs"]
 mod linear;

@@ -1,22 +1,17 @@
 //! Stands between the operator and a store and keeps the heads of all requests. Changes nothing on the way.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use axum::Router;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, Uri, header};
+use axum::response::Response;
 use kube::{Client, Config};
 use tests::scenario::Scenario;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
-/// More than any piece of a backup.
-const LARGEST: usize = 32 << 20;
+use crate::gate::{Gate, forward};
 
 /// One request, without its body.
 pub(crate) struct Head {
@@ -27,9 +22,8 @@ pub(crate) struct Head {
 
 /// A tap that runs; it ends with its value.
 pub(crate) struct Tap {
-    address: SocketAddr,
+    gate: Gate,
     heads: Heads,
-    server: JoinHandle<()>,
 }
 
 type Heads = Arc<Mutex<Vec<Head>>>;
@@ -40,37 +34,21 @@ impl Tap {
         // A client of Kubernetes sends any request to any server.
         let upstream = Client::try_from(Config::new(server.parse()?))?;
         let heads = Heads::default();
-        let listener = TcpListener::bind((scenario.testbed().host_address(), 0)).await?;
-        let address = listener.local_addr()?;
         let router = Router::new()
             .fallback(pass_on)
             .with_state((upstream, Arc::clone(&heads)));
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                eprintln!("The tap failed: {error}");
-            }
-        });
-        Ok(Self {
-            address,
-            heads,
-            server,
-        })
+        let gate = Gate::open(scenario.testbed().host_address().into(), router).await?;
+        Ok(Self { gate, heads })
     }
 
     /// Its URL.
     pub(crate) fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        self.gate.endpoint()
     }
 
     /// What came since the last time it was taken.
     pub(crate) fn take(&self) -> Vec<Head> {
         std::mem::take(&mut *self.heads.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Drop for Tap {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 
@@ -88,27 +66,4 @@ async fn pass_on(State((upstream, heads)): State<(Client, Heads)>, request: Requ
         .unwrap_or_else(PoisonError::into_inner)
         .push(head);
     forward(&upstream, request).await
-}
-
-/// The answer of the server that `upstream` leads to.
-pub(crate) async fn forward(upstream: &Client, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
-    // These belong to one connection, and the request goes on over another one.
-    for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING] {
-        parts.headers.remove(name);
-    }
-    let Ok(body) = to_bytes(body, LARGEST).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
-    };
-    let request = axum::http::Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
-    match upstream.send(request).await {
-        Ok(answer) => {
-            let (mut parts, body) = answer.into_parts();
-            for name in [header::CONNECTION, header::TRANSFER_ENCODING] {
-                parts.headers.remove(name);
-            }
-            Response::from_parts(parts, Body::new(body))
-        }
-        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
-    }
 }

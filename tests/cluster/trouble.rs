@@ -3,7 +3,6 @@
 //! Stands between the operator and the real API server. What goes wrong follows from the number of the request alone.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,11 +16,8 @@ use futures::StreamExt as _;
 use kube::Client;
 use serde_json::json;
 use tests::scenario::{Operator, Programs, Scenario, spec};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
-use crate::crashes::write_kubeconfig;
-use crate::tap::forward;
+use crate::gate::{Gate, HERE, forward, kubeconfig, operators_client};
 use crate::writer::Writer;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,14 +41,8 @@ enum Trouble {
     Late,
 }
 
-/// A gate to the API server; it ends with its value.
-struct Gate {
-    address: SocketAddr,
-    state: Arc<GateState>,
-    server: JoinHandle<()>,
-}
-
-struct GateState {
+/// What the gate knows.
+struct Troubled {
     upstream: Client,
     counts: Mutex<Counts>,
 }
@@ -63,43 +53,12 @@ struct Counts {
     troubles: BTreeMap<Trouble, u32>,
 }
 
-impl Gate {
-    async fn start(upstream: Client) -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
-        let state = Arc::new(GateState {
-            upstream,
-            counts: Mutex::default(),
-        });
-        let router = Router::new()
-            .fallback(pass_on)
-            .with_state(Arc::clone(&state));
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                eprintln!("The gate failed: {error}");
-            }
-        });
-        Ok(Self {
-            address,
-            state,
-            server,
-        })
-    }
-
+impl Troubled {
     fn troubles(&self) -> BTreeMap<Trouble, u32> {
-        let counts = &self.state.counts;
-        let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.troubles.clone()
     }
-}
 
-impl Drop for Gate {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-impl GateState {
     /// The number of this request, and what befalls it.
     fn choose(&self, request: &Request) -> (u32, Option<Trouble>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +83,7 @@ impl GateState {
     }
 }
 
-async fn pass_on(State(state): State<Arc<GateState>>, request: Request) -> Response {
+async fn pass_on(State(state): State<Arc<Troubled>>, request: Request) -> Response {
     let (number, trouble) = state.choose(&request);
     tokio::time::sleep(SLOW * (number % 5)).await;
     match trouble {
@@ -162,9 +121,15 @@ fn refusal(code: StatusCode, reason: &str) -> Response {
 
 pub(crate) async fn hesitating(scenario: &mut Scenario) -> Result<()> {
     scenario.stop_operator().await?;
-    let gate = Gate::start(scenario.testbed().client()).await?;
-    let kubeconfig = scenario.folder().join("gate.kubeconfig");
-    write_kubeconfig(&kubeconfig, gate.address, scenario.namespace())?;
+    let state = Arc::new(Troubled {
+        upstream: operators_client(scenario).await?,
+        counts: Mutex::default(),
+    });
+    let router = Router::new()
+        .fallback(pass_on)
+        .with_state(Arc::clone(&state));
+    let gate = Gate::open(HERE, router).await?;
+    let kubeconfig = kubeconfig(scenario, &gate.endpoint())?;
     let Programs { program, module } = &scenario.suite().programs;
     let (namespace, folder) = (scenario.namespace(), scenario.folder());
     let operator = Operator::start(program, module, namespace, &kubeconfig, folder).await?;
@@ -185,7 +150,7 @@ pub(crate) async fn hesitating(scenario: &mut Scenario) -> Result<()> {
     cluster.becomes_healthy(3).await?;
     writer.goes_on(20, PATIENCE).await?;
     let journal = writer.finish().await?;
-    let troubles = gate.troubles();
+    let troubles = state.troubles();
     eprintln!("  {} writes were acknowledged; {troubles:?}", journal.len());
     for trouble in [
         Trouble::Conflict,

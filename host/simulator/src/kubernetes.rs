@@ -122,7 +122,12 @@ impl Kubernetes {
 
     /// Whether what runs there reaches its peers, and they it.
     pub(crate) fn is_among_peers(&self, pod: &Member) -> bool {
-        self.is_reachable(pod) && (self.split.is_none() || pod.node != self.split)
+        self.is_reachable(pod) && !self.is_split(pod)
+    }
+
+    /// Whether members there reach no others.
+    pub(crate) fn is_split(&self, pod: &Member) -> bool {
+        self.split.is_some() && pod.node == self.split
     }
 
     /// What a list of the operator shows.

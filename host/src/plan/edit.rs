@@ -95,7 +95,11 @@ impl Edit {
         };
         let after = match tried {
             Ok(after) => {
-                let unknown = lost("spec", object.data.get("spec"), after.data.get("spec"));
+                let sent = self.object.data.as_object().into_iter().flatten();
+                let unknown: Vec<String> = sent
+                    .filter(|(key, _)| *key != "status")
+                    .flat_map(|(key, value)| lost(key, Some(value), after.data.get(key)))
+                    .collect();
                 ensure!(
                     unknown.is_empty(),
                     "the API server does not know {}, and `kubectl apply` refuses it",

@@ -176,9 +176,8 @@ impl World {
     }
 
     pub(crate) fn sync(&mut self, number: u32, run: u32) {
-        let is_split = self.kube.split;
-        let pod = self.kube.pod_numbered(number);
-        if is_split.is_some() && pod.is_some_and(|pod| pod.node == is_split) {
+        let pod = self.kube.pods.values().find(|pod| pod.number == number);
+        if pod.is_some_and(|pod| self.kube.is_split(pod)) {
             self.after(1_000, 3_000, Timer::Sync(number, run));
             return;
         }

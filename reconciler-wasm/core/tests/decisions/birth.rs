@@ -135,16 +135,25 @@ fn a_foreign_service_under_the_peers_name_stops_the_birth() {
 fn a_birth_is_not_started_over_while_a_member_that_runs_cannot_be_asked() {
     let mut world = healthy(3).silent(0).silent(1).silent(2).without_list();
     world.status.cluster_id = None;
-    world.status.birth = Some(contract::Birth {
-        token: "t".to_owned(),
-        members: (0..3).map(member).collect(),
-        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
-        started_at: "2026-11-18T11:06:00Z".to_owned(),
-        attempt: 1,
-    });
+    world.status.birth = Some(planned());
     let decision = world.later(4_000).decide();
     assert!(!reports(&decision, Reason::BirthRestarted));
     assert!(reports(&decision, Reason::Forming));
+}
+
+/// Found by the simulator: the spec asked for claims after the pods were made.
+#[test]
+fn no_claim_is_made_for_a_first_pod_that_keeps_its_data_within() {
+    let mut world = healthy(3).silent(0).silent(1).silent(2).without_list();
+    for index in 0..3 {
+        world.pods()[index].claim = None;
+        world = world.without_volume(index);
+    }
+    world.status.cluster_id = None;
+    world.status.birth = Some(planned());
+    let effects = effects(&world.decide());
+    let claims = |effect: &&String| effect.starts_with("Apply PersistentVolumeClaim");
+    assert_eq!(effects.iter().find(claims), None);
 }
 
 /// Found by the simulator: it waited for ever, and said nothing.
@@ -163,4 +172,15 @@ fn objects_without_memory_are_never_born_over() {
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(reports(&decision, Reason::AwaitingAdoption));
+}
+
+/// The plan of three members whose first attempt is under way.
+fn planned() -> contract::Birth {
+    contract::Birth {
+        token: "t".to_owned(),
+        members: (0..3).map(member).collect(),
+        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
+        started_at: "2026-11-18T11:06:00Z".to_owned(),
+        attempt: 1,
+    }
 }
