@@ -10,7 +10,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test olm wasm prove generate release promote image bench
+.PHONY: help run stop check test olm wasm prove generate release promote image sbom bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ promote: ## Add VERSION of testing to prod; refused where it would strand anybod
 
 image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar
+
+sbom: bootstrap ## List what the operator's program is made of, as CycloneDX
+	@PATH="$$(.ci/tool cargo-sbom 0.10.0):$$PATH" cargo sbom --cargo-package host --output-format cyclone_dx_json_1_6 >$(TARGET)/binnacle.cdx.json
+	@echo "The bill of materials is in $(TARGET)/binnacle.cdx.json"
 
 bench: bootstrap-testbed ## Measure the figures of docs/benchmarks.md into bench.json
 	@cargo bench --package tests --bench figures

@@ -7,11 +7,12 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 
+use crate::backup::Passing;
 use crate::backups::{self, GetArgs, ListArgs, RestoreArgs, VerifyArgs};
 use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
-use crate::member::{self, FetchArgs, PlaceArgs};
+use crate::member::{self, FetchArgs, PlaceArgs, WitnessArgs};
 use crate::module::{self, digest};
 use crate::modules::{self, DiffArgs, PackArgs, PushArgs};
 use crate::output::{self, Format};
@@ -27,6 +28,8 @@ const AS_EXPECTED: u8 = 0;
 const DIFFERS: u8 = 1;
 /// Something could not be read or was refused.
 const REFUSED: u8 = 2;
+/// Another attempt may go better, as sysexits.h has it.
+pub(crate) const TRY_AGAIN: u8 = 75;
 /// Of a plan: something would be done.
 const CHANGES: u8 = 2;
 /// Of a plan: there is none, or nothing of it can be done.
@@ -67,7 +70,7 @@ enum Verb {
     /// Look at and make reconciler modules
     #[command(subcommand)]
     Module(ModuleVerb),
-    /// Fill the disk of a member from a backup, in its pod
+    /// Fill the disk of a member from a backup, and say what it holds, in its pod
     #[command(subcommand, hide = true)]
     Member(MemberVerb),
 }
@@ -78,6 +81,8 @@ enum MemberVerb {
     Fetch(FetchArgs),
     /// Put the data folder that etcd's tool made into its place
     Place(PlaceArgs),
+    /// Say what the etcd of this pod holds
+    Witness(WitnessArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -184,7 +189,11 @@ impl Args {
         };
         let code = self.verb.execute().unwrap_or_else(|error| {
             output::fail(format, &Chain(error.as_ref()));
-            on_error
+            if error.is::<Passing>() {
+                TRY_AGAIN
+            } else {
+                on_error
+            }
         });
         ExitCode::from(code)
     }
@@ -251,6 +260,7 @@ impl Verb {
             }
             Self::Member(MemberVerb::Fetch(args)) => member::fetch(&args).map(|()| AS_EXPECTED),
             Self::Member(MemberVerb::Place(args)) => member::place(&args).map(|()| AS_EXPECTED),
+            Self::Member(MemberVerb::Witness(args)) => member::witness(&args).map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Fetch) => registry::answer_stdin().map(|()| AS_EXPECTED),
             Self::Module(ModuleVerb::Compile(args)) => {
                 Ok(module::compile_from_stdin(&args.cache_dir).map(|()| AS_EXPECTED)?)

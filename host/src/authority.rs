@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use contract::Millis;
+use envelope::CLOCKS_DIFFER;
 use pem::{EncodeConfig, LineEnding};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -17,7 +18,7 @@ const AUTHORITY: Duration = Duration::from_secs(3650 * 86_400);
 /// How long a certificate lasts.
 const CERTIFICATE: Duration = Duration::from_secs(90 * 86_400);
 /// How far clocks may differ.
-const SKEW: Duration = Duration::from_secs(300);
+const SKEW: Duration = Duration::from_millis(CLOCKS_DIFFER.unsigned_abs());
 
 /// Why nothing could be made.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ mod content;
 mod fetch;
 mod fingerprint;
 mod perform;
+mod rehearsal;
 mod restore;
 mod secret;
 mod sight;
@@ -16,7 +17,7 @@ mod transfer;
 mod transfers;
 
 pub(crate) use archive::{Archive, Entry};
-pub(crate) use fetch::fetch;
+pub(crate) use fetch::{Passing, fetch};
 pub(crate) use perform::{perform, prove};
 pub(crate) use restore::look as look_at_restore;
 pub use sight::Sight;

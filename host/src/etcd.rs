@@ -3,6 +3,7 @@
 //! Knows addresses and timeouts. It joins nothing, judges nothing and retries nothing.
 
 mod connections;
+mod contents;
 mod error;
 mod identity;
 mod member_list;
@@ -14,8 +15,8 @@ use contract::{
     Alarm, AlarmKind, ClusterId, EndpointStatus, HashKv, MemberId, Membership, Millis, names,
 };
 use etcd_client::{
-    AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, GetOptions, MemberAddOptions,
-    SnapshotStreaming,
+    AlarmAction, AlarmOptions, AlarmType, Client, CompactionOptions, DowngradeOptions, GetOptions,
+    MemberAddOptions, SnapshotStreaming,
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -117,6 +118,10 @@ impl Connection {
             version: answer.version().to_owned(),
             storage_version: Some(answer.storage_version().to_owned())
                 .filter(|version| !version.is_empty()),
+            downgrade: answer
+                .downgrade_info()
+                .filter(|info| info.enabled())
+                .map(|info| info.target_version().to_owned()),
             raft_term: answer.raft_term(),
             raft_index: answer.raft_index(),
             raft_applied_index: answer.raft_applied_index(),
@@ -225,6 +230,17 @@ impl Connection {
             .map(drop)
     }
 
+    /// `Cluster/MemberUpdate`: where peers reach a member.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn update_member(&self, member: MemberId, urls: &[String]) -> Result<(), Error> {
+        let mut client = self.client.cluster_client();
+        within(CHANGE_TIMEOUT, client.member_update(member.0, urls))
+            .await
+            .map(drop)
+    }
+
     /// `KV/Compact`, waiting until the history is gone from this member's disk. One that is gone already is no error.
     ///
     /// # Errors
@@ -267,6 +283,20 @@ impl Connection {
         )
         .await
         .map(drop)
+    }
+
+    /// `Maintenance/Downgrade`: begins the way back to a minor version, or ends it.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn downgrade(&self, to: Option<&str>) -> Result<(), Error> {
+        let mut client = self.client.maintenance_client();
+        let options = to.map_or(DowngradeOptions::Cancel, |to| {
+            DowngradeOptions::Enable(to.to_owned())
+        });
+        within(CHANGE_TIMEOUT, client.downgrade(options))
+            .await
+            .map(drop)
     }
 
     /// `Maintenance/HashKV`: the hash of all keys of this member up to a revision; zero is its newest.

@@ -255,6 +255,13 @@ impl Executor {
                     .await
                     .map_err(etcd::error)?;
             }
+            Effect::UpdateMember { member, peer_urls } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .update_member(*member, peer_urls)
+                    .await
+                    .map_err(etcd::error)?;
+            }
             Effect::MoveLeader { to } => {
                 etcd::leader(&read.fresh.etcd, pass, memory)
                     .await?
@@ -280,6 +287,13 @@ impl Executor {
                 etcd::leader(&read.fresh.etcd, pass, memory)
                     .await?
                     .disarm(*kind, *member)
+                    .await
+                    .map_err(etcd::error)?;
+            }
+            Effect::Downgrade { to } => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .downgrade(to.as_deref())
                     .await
                     .map_err(etcd::error)?;
             }

@@ -5,6 +5,8 @@
 //! The member's data folder appears in one step and is never written over. What an earlier attempt left half done is
 //! removed first. With `--skip true` nothing is done.
 
+mod witness;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,6 +14,8 @@ use contract::{EtcdBackupSpec, names};
 
 use crate::backup;
 use crate::output;
+
+pub use witness::{WitnessArgs, witness};
 
 /// The member's data, in the folder of its disk.
 const DATA: &str = "data";

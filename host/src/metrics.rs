@@ -3,6 +3,7 @@
 //! Labels come from the names of enums, so their number is bounded; only certificates have a file and names of their own. What others already know (the
 //! caches, the recorder, the lease) is read when it is scraped, not counted twice.
 
+mod backups;
 mod certificates;
 mod clusters;
 mod modules;
@@ -305,6 +306,7 @@ impl Collector for Collected {
         // Who does not lead looks at nobody, and would show how things once were.
         if scraped.leadership.is_held() {
             clusters::encode(&mut encoder, &scraped.world, looks)?;
+            backups::encode(&mut encoder, &scraped.world)?;
         }
         let held = ConstGauge::new(i64::from(scraped.leadership.is_held()));
         held.encode(encoder.encode_descriptor(

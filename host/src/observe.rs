@@ -8,8 +8,10 @@
 //! A write whose answer was lost cannot be waited for, so after it the next snapshot is live at once.
 
 mod backup;
+mod clock;
 mod cluster;
 pub mod etcd;
+mod guard;
 mod live;
 mod predecessor;
 pub mod project;
@@ -29,6 +31,7 @@ use contract::{
 use kube::Client;
 use tracing::debug;
 
+pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
 pub(crate) use live::within;
 pub use live::{Error, Head, head, neighbours, resource, resource_kind};

@@ -9,18 +9,20 @@ use std::{fs, io};
 
 use crate::bundle::{self, Bundle};
 use crate::catalog::{self, catalog};
+use crate::chart;
 use crate::fault::Fault;
 use crate::files::{Error, Installation, cluster_wide_objects, objects, yaml};
 use crate::release::{Release, Table};
 use crate::verify;
 
 /// Folders that hold generated files and nothing else, and the hand-written page about them.
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 6] = [
     "manifests/crds",
     "manifests/rbac",
     "manifests/cluster-wide",
     bundle::FOLDER,
     "catalog",
+    chart::FOLDER,
 ];
 const PAGE: &str = "README.md";
 
@@ -121,7 +123,7 @@ fn read_bundle(root: &Path, release: &Release) -> Result<Bundle, Error> {
 
 /// What each generated file shall hold.
 fn wanted(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
-    let mut wanted = BTreeMap::new();
+    let mut wanted = chart::files()?;
     let installation = Installation::default();
     for (all, objects) in [
         ("manifests/install.yaml", objects(&installation)?),

@@ -156,6 +156,12 @@ fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
             "Since the last success",
         ),
         column(
+            "Restores",
+            "string",
+            ".status.restores",
+            "Whether the newest backup that was tried restores",
+        ),
+        column(
             "Age",
             "date",
             ".metadata.creationTimestamp",

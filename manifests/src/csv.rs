@@ -17,18 +17,16 @@ pub(crate) const PACKAGE: &str = FIELD_MANAGER;
 /// What catalogs call it.
 const TITLE: &str = "Binnacle for etcd";
 /// Where sources, issues and documents are.
-const REPOSITORY: &str = "https://github.com/binnacle-etcd/binnacle";
-const MAINTAINER: (&str, &str) = ("Binnacle maintainers", "maintainers@binnacle-etcd.dev");
+pub(crate) const REPOSITORY: &str = "https://github.com/binnacle-etcd/binnacle";
+pub(crate) const MAINTAINER: (&str, &str) =
+    ("Binnacle maintainers", "maintainers@binnacle-etcd.dev");
 /// From here on, objects that were stored before a rule existed stay writable.
-const OLDEST_KUBERNETES: &str = "1.30.0";
-const SUMMARY: &str = "Runs etcd clusters: births, repairs, resizes and upgrades them without losing an acknowledged write.";
+pub(crate) const OLDEST_KUBERNETES: &str = "1.30.0";
+pub(crate) const SUMMARY: &str = "Runs etcd clusters: births, repairs, resizes and upgrades them without losing an acknowledged write.";
+/// What people may look for.
+pub(crate) const KEYWORDS: [&str; 4] = ["etcd", "database", "key-value store", "consensus"];
 const DESCRIPTION: &str = include_str!("../texts/description.md");
 const ICON: &[u8] = include_bytes!("../texts/icon.svg");
-/// Processors and systems that the image is built for.
-const PLATFORM: [(&str, &str); 2] = [
-    ("operatorframework.io/arch.amd64", "supported"),
-    ("operatorframework.io/os.linux", "supported"),
-];
 /// What consoles may promise. Digest references, proxies and tokens of clouds are not honoured for etcd's own images.
 const FEATURES: [(&str, &str); 7] = [
     ("disconnected", "false"),
@@ -95,7 +93,7 @@ pub(crate) fn csv(release: &Release) -> Result<Value, Error> {
         "version": release.version,
         "maturity": "alpha",
         "minKubeVersion": OLDEST_KUBERNETES,
-        "keywords": ["etcd", "database", "key-value store", "consensus"],
+        "keywords": KEYWORDS,
         "provider": {"name": MAINTAINER.0, "url": REPOSITORY},
         "maintainers": [{"name": MAINTAINER.0, "email": MAINTAINER.1}],
         "links": [
@@ -124,10 +122,19 @@ pub(crate) fn csv(release: &Release) -> Result<Value, Error> {
         "metadata": {
             "name": release.name(),
             "annotations": annotations,
-            "labels": BTreeMap::from(PLATFORM),
+            "labels": platform(),
         },
         "spec": spec,
     }))
+}
+
+/// Processors and systems that the image is built for, as catalogs are asked for them.
+fn platform() -> BTreeMap<String, &'static str> {
+    let arches = deployment::ARCHES.map(|arch| format!("arch.{arch}"));
+    let platforms = arches.into_iter().chain(["os.linux".to_owned()]);
+    platforms
+        .map(|platform| (format!("operatorframework.io/{platform}"), "supported"))
+        .collect()
 }
 
 fn owned(kind: &Kind) -> Result<Value, Error> {

@@ -12,6 +12,8 @@ use crate::rbac::NAME;
 
 /// Where health, readiness and metrics are served.
 const HTTP_PORT: i32 = 8080;
+/// Processors that published images are built for.
+pub(crate) const ARCHES: [&str; 1] = ["amd64"];
 /// Writable folders, by volume: what decisions saw and did, and compiled modules.
 const FOLDERS: [(&str, &str, &str); 2] = [
     ("recordings", "/var/lib/binnacle", "1Gi"),
@@ -32,6 +34,8 @@ pub(crate) enum Served {
     All,
     /// Those of the OperatorGroup, which OLM writes into an annotation of the pod.
     OperatorGroup,
+    /// Those that the values of the Helm chart name.
+    Chart,
 }
 
 /// The operator's Deployment.
@@ -48,9 +52,33 @@ pub(crate) fn deployment(namespace: &str, image: &str, served: Served) -> Deploy
     }
 }
 
-/// What OLM makes a Deployment of.
+/// What OLM makes a Deployment of: a published image, so only on nodes that it is built for.
 pub(crate) fn under_olm(image: &str) -> DeploymentSpec {
-    spec(image, Served::OperatorGroup)
+    let mut spec = spec(image, Served::OperatorGroup);
+    if let Some(pod) = &mut spec.template.spec {
+        pod.affinity = Some(core::Affinity {
+            node_affinity: Some(built_for()),
+            ..core::Affinity::default()
+        });
+    }
+    spec
+}
+
+fn built_for() -> core::NodeAffinity {
+    let among = |label: &str, values: &[&str]| core::NodeSelectorRequirement {
+        key: format!("kubernetes.io/{label}"),
+        operator: "In".to_owned(),
+        values: Some(values.iter().map(|value| (*value).to_owned()).collect()),
+    };
+    core::NodeAffinity {
+        required_during_scheduling_ignored_during_execution: Some(core::NodeSelector {
+            node_selector_terms: vec![core::NodeSelectorTerm {
+                match_expressions: Some(vec![among("arch", &ARCHES), among("os", &["linux"])]),
+                ..core::NodeSelectorTerm::default()
+            }],
+        }),
+        ..core::NodeAffinity::default()
+    }
 }
 
 fn spec(image: &str, served: Served) -> DeploymentSpec {
@@ -113,16 +141,8 @@ fn container(image: &str, served: Served) -> core::Container {
             from_field("MY_POD_NAMESPACE", "metadata.namespace"),
             watched(served),
             // Members that are restored fetch their backup in this very image.
-            core::EnvVar {
-                name: "BINNACLE_OPERATOR_IMAGE".to_owned(),
-                value: Some(image.to_owned()),
-                value_from: None,
-            },
-            core::EnvVar {
-                name: "BINNACLE_CACHE_DIR".to_owned(),
-                value: Some("/var/cache/binnacle/compiled".to_owned()),
-                value_from: None,
-            },
+            of_value("BINNACLE_OPERATOR_IMAGE", image),
+            of_value("BINNACLE_CACHE_DIR", "/var/cache/binnacle/compiled"),
         ]),
         ports: Some(vec![core::ContainerPort {
             name: Some("http".to_owned()),
@@ -166,12 +186,17 @@ fn watched(served: Served) -> core::EnvVar {
     const NAME: &str = "WATCH_NAMESPACE";
     match served {
         Served::Own => from_field(NAME, "metadata.namespace"),
-        Served::All => core::EnvVar {
-            name: NAME.to_owned(),
-            value: Some(String::new()),
-            value_from: None,
-        },
+        Served::All => of_value(NAME, ""),
+        Served::Chart => of_value(NAME, "{{ include \"binnacle.served\" $ | toJson }}"),
         Served::OperatorGroup => from_field(NAME, "metadata.annotations['olm.targetNamespaces']"),
+    }
+}
+
+fn of_value(name: &str, value: &str) -> core::EnvVar {
+    core::EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        value_from: None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Every YAML file of the repository, as Rust values.
 //!
 //! Owns what is installed into a cluster: the custom resource, the rights, the Deployment; and how it gets there by OLM: the
-//! table of releases, the bundle of each, the catalog with its channels. Talks to no cluster and to no registry.
+//! table of releases, the bundle of each, the catalog with its channels; and by Helm. Talks to no cluster and to no registry.
 
 mod bundle;
 mod catalog;
+mod chart;
 mod checkout;
 mod crd;
 mod csv;

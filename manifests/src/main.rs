@@ -75,6 +75,9 @@ enum Verb {
     },
 }
 
+/// Lines of a refusal are those that the table would have had.
+const UNWRITTEN: &str = "nothing was written, since the table would then be wrong";
+
 fn main() -> ExitCode {
     let Arguments { root, verb } = Arguments::parse();
     match run(&root, verb) {
@@ -125,11 +128,13 @@ fn run(root: &Path, verb: Verb) -> Result<ExitCode> {
                 upgrades_from,
                 frozen,
             };
-            save(root, &release(&table, new).map_err(Error::Faults)?)?;
+            let changed = release(&table, new).map_err(Error::Faults);
+            save(root, &changed.context(UNWRITTEN)?)?;
         }
         Verb::Promote { version } => {
             let table = read(root)?;
-            save(root, &promote(&table, &version).map_err(Error::Faults)?)?;
+            let changed = promote(&table, &version).map_err(Error::Faults);
+            save(root, &changed.context(UNWRITTEN)?)?;
         }
         Verb::BundleImage { version, archive } => {
             let table = read(root)?;

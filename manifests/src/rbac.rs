@@ -15,6 +15,9 @@ use crate::deployment::labels;
 /// Name of the ServiceAccount, the Role and its binding.
 pub(crate) const NAME: &str = "binnacle";
 
+/// Name of the Role and its binding in a namespace that is served from another.
+const SERVED: &str = "binnacle-clusters";
+
 /// Reading, as the watches do it.
 const WATCH: [&str; 3] = ["get", "list", "watch"];
 /// Server-side apply: creates what is not there and patches what is.
@@ -97,6 +100,29 @@ pub(crate) fn home_role(namespace: &str) -> Role {
     }
 }
 
+/// What it may do in one of several namespaces that it serves; its own has [`home_role`] beside it.
+pub(crate) fn served_role(namespace: &str) -> Role {
+    Role {
+        metadata: ObjectMeta {
+            name: Some(SERVED.to_owned()),
+            ..metadata(namespace)
+        },
+        rules: Some(served_rules()),
+    }
+}
+
+/// That the operator of the namespace `home` may do it in this one.
+pub(crate) fn served_role_binding(namespace: &str, home: &str) -> RoleBinding {
+    RoleBinding {
+        metadata: ObjectMeta {
+            name: Some(SERVED.to_owned()),
+            ..metadata(namespace)
+        },
+        role_ref: role_ref("Role", SERVED),
+        subjects: Some(vec![subject(home)]),
+    }
+}
+
 /// What it may do in every namespace when it serves all.
 pub(crate) fn cluster_role() -> ClusterRole {
     ClusterRole {
@@ -110,7 +136,7 @@ pub(crate) fn cluster_role() -> ClusterRole {
 pub(crate) fn role_binding(namespace: &str) -> RoleBinding {
     RoleBinding {
         metadata: metadata(namespace),
-        role_ref: role_ref("Role"),
+        role_ref: role_ref("Role", NAME),
         subjects: Some(vec![subject(namespace)]),
     }
 }
@@ -119,16 +145,16 @@ pub(crate) fn role_binding(namespace: &str) -> RoleBinding {
 pub(crate) fn cluster_role_binding(namespace: &str) -> ClusterRoleBinding {
     ClusterRoleBinding {
         metadata: everywhere(),
-        role_ref: role_ref("ClusterRole"),
+        role_ref: role_ref("ClusterRole", NAME),
         subjects: Some(vec![subject(namespace)]),
     }
 }
 
-fn role_ref(kind: &str) -> RoleRef {
+fn role_ref(kind: &str, name: &str) -> RoleRef {
     RoleRef {
         api_group: Some("rbac.authorization.k8s.io".to_owned()),
         kind: kind.to_owned(),
-        name: NAME.to_owned(),
+        name: name.to_owned(),
     }
 }
 

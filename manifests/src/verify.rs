@@ -3,6 +3,7 @@
 //! Shares nothing with what writes them but the name of the package, so that a mistake in writing is not believed here.
 
 mod bundle;
+mod card;
 mod catalog;
 
 pub(crate) use bundle::bundle;

@@ -4,9 +4,9 @@ use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
 use crate::{
-    adopt, asked, backup, bad_input, birth, consent, crashes, disks, drop_in, emulators, members,
-    modules, operators, reshape, restarts, restore, scale, scope, space, surroundings, tls,
-    trouble, upgrade, zero,
+    adopt, answers, asked, backup, bad_input, birth, consent, corrupt, crashes, disks, drop_in,
+    emulators, members, modules, operators, reshape, restarts, restore, scale, scope, space,
+    surroundings, tls, trouble, upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -140,12 +140,24 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             upgrade::walked,
         ),
         scenarios.trial(
+            "upgrade::two_minor_versions_are_gone_back_with_a_change_of_mind_half_way",
+            upgrade::back,
+        ),
+        scenarios.trial(
             "upgrade::a_patch_and_a_repository_roll_one_member_at_a_time",
             upgrade::patch_and_repository,
         ),
         scenarios.trial(
             "upgrade::an_image_that_does_not_exist_stops_it_and_setting_it_back_returns",
             upgrade::stuck,
+        ),
+        scenarios.trial(
+            "answers::of_membership_calls_that_are_lost_change_nothing_twice",
+            answers::lost,
+        ),
+        scenarios.trial(
+            "corrupt::a_member_that_a_quorum_outvotes_is_replaced_and_etcd_serves_again",
+            corrupt::outvoted,
         ),
         scenarios.trial(
             "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",
@@ -319,6 +331,10 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "tls::the_operators_own_certificates_are_made_again_and_change_authority_in_a_living_cluster",
             tls::auto,
+        ),
+        scenarios.trial(
+            "tls::turned_on_and_off_on_a_living_cluster_no_write_fails",
+            tls::turned,
         ),
         scenarios.trial(
             "tls::a_renewed_certificate_is_served_without_a_restart",

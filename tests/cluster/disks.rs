@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
+use serde_json::json;
 use tests::scenario::{Children, Cluster, Scenario, spec};
 use tests::testbed::wait;
 
@@ -30,6 +31,61 @@ pub(crate) async fn claim_deleted(scenario: &mut Scenario) -> Result<()> {
         cluster.delete_pod(&victim).await
     };
     is_replaced(&cluster, &victim, lose).await
+}
+
+/// The claims of the cluster's label, and how many of them have an owner.
+async fn claims(scenario: &Scenario, cluster: &Cluster) -> Result<(Vec<String>, usize)> {
+    let label = format!("--selector=etcd_cluster={}", cluster.name());
+    let listed = scenario
+        .kubectl(&["get", "pvc", &label, "--output=json"])
+        .await?;
+    let listed: serde_json::Value = serde_json::from_str(&listed)?;
+    let items = listed["items"].as_array().context("no list")?;
+    let names = items
+        .iter()
+        .filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned()));
+    let owned = items
+        .iter()
+        .filter(|item| !item["metadata"]["ownerReferences"].is_null());
+    Ok((names.collect(), owned.count()))
+}
+
+/// Reads a claim that stayed as docs/volumes.md says.
+async fn read_kept(scenario: &Scenario, claim: &str) -> Result<()> {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kept"},
+        "spec": {
+            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "fsGroup": 65532},
+            "containers": [{
+                "name": "etcd",
+                "image": "quay.io/coreos/etcd:v3.6.16",
+                "command": [
+                    "/usr/local/bin/etcd", "--name=kept", "--data-dir=/var/etcd/data", "--force-new-cluster",
+                    "--listen-client-urls=http://0.0.0.0:2379", "--advertise-client-urls=http://localhost:2379",
+                ],
+                "volumeMounts": [{"name": "data", "mountPath": "/var/etcd"}],
+            }],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+        },
+    });
+    scenario
+        .kubectl_with_input(&["apply", "--filename", "-"], &pod.to_string())
+        .await?;
+    let ask = [
+        "exec",
+        "kept",
+        "--",
+        "etcdctl",
+        "get",
+        "kept",
+        "--print-value-only",
+    ];
+    wait::until("the data on the claim", PATIENCE, async || {
+        let read = scenario.kubectl(&ask).await?;
+        ensure!(read.trim() == "yes", "{read:?}");
+        Ok(())
+    })
+    .await
 }
 
 pub(crate) async fn two_wiped(scenario: &mut Scenario) -> Result<()> {

@@ -4,6 +4,7 @@
 //! a node or the API server run alone; the last one replays the recordings of all the others.
 
 mod adopt;
+mod answers;
 mod asked;
 mod backup;
 mod bad_input;
@@ -12,6 +13,7 @@ mod birth;
 mod consent;
 mod consistency;
 mod coreos;
+mod corrupt;
 mod crashes;
 mod disks;
 mod drop_in;

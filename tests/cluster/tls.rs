@@ -1,4 +1,6 @@
-//! Certificates that people make, in Secrets: who gets in, who does not, and what is said when they cannot work.
+//! Certificates, in Secrets: who gets in, who does not, what is said when they cannot work.
+
+mod turned;
 
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use tests::scenario::{
     spec,
 };
 use tests::testbed::wait;
+
+pub(crate) use turned::turned;
 
 /// How long the kubelet may take to write a changed Secret into a pod, and more.
 const SPREAD: Duration = Duration::from_secs(240);

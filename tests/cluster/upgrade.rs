@@ -229,6 +229,67 @@ pub(crate) async fn stuck(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
+/// Down by two minor versions, one after the other, with a change of mind half-way.
+pub(crate) async fn back(scenario: &mut Scenario) -> Result<()> {
+    load(scenario, &["3.5.35", "3.6.16", "3.7.3"]).await?;
+    let spec = of_version(spec::on_volumes(3), "3.7.3");
+    let cluster = scenario.create_healthy("back", spec).await?;
+    let (id, before) = (
+        cluster.etcd().await?.cluster_id().await?,
+        pods(&cluster).await?,
+    );
+    let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
+    writer.goes_on(50, Duration::from_secs(30)).await?;
+    cluster.edit(json!({"version": "3.5.35"})).await?;
+    let words = ["Set spec.version to 3.6.16 first"];
+    cluster.becomes_blocked("UpgradePath", &words).await?;
+    cluster.edit(json!({"version": "3.6.16"})).await?;
+    becomes(&cluster, "3.6.16", 3).await?;
+    cluster.edit(json!({"version": "3.5.35"})).await?;
+    wait::until("one member on its way to 3.5.35", WALK, async || {
+        let images = images(&cluster).await?;
+        let moved = images.iter().any(|image| image.ends_with(":v3.5.35"));
+        ensure!(moved, "{images:?}");
+        Ok(())
+    })
+    .await?;
+    cluster.edit(json!({"version": "3.6.16"})).await?;
+    becomes(&cluster, "3.6.16", 3).await?;
+    cluster.edit(json!({"version": "3.5.35"})).await?;
+    becomes(&cluster, "3.5.35", 3).await?;
+    writer.goes_on(50, Duration::from_secs(30)).await?;
+    let journal = writer.finish().await?;
+    eprintln!(
+        "  3.7.3 to 3.5.35: {} writes were acknowledged, {} failed, the longest pause was {:?}",
+        journal.len(),
+        journal.failed,
+        journal.longest_pause
+    );
+    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    ensure!(
+        cluster.etcd().await?.cluster_id().await? == id,
+        "it is another cluster"
+    );
+    ensure!(pods(&cluster).await? == before, "pods were made again");
+    for (from, to) in [("3.7.3", "3.6.16"), ("3.6.16", "3.5.35")] {
+        let words = format!("upgraded from {from} to {to}");
+        cluster
+            .awaits_event("Normal", "Member Upgraded", &words)
+            .await?;
+    }
+    // What the older version left is read by the newer one.
+    cluster.edit(json!({"version": "3.6.16"})).await?;
+    becomes(&cluster, "3.6.16", 3).await
+}
+
+async fn images(cluster: &Cluster) -> Result<Vec<String>> {
+    let pods = cluster.pods().await?;
+    let images = pods
+        .iter()
+        .filter_map(|pod| pod.spec.as_ref()?.containers.first()?.image.clone());
+    Ok(images.collect())
+}
+
 pub(crate) async fn alone(scenario: &mut Scenario) -> Result<()> {
     load(scenario, &["3.5.35"]).await?;
     let spec = of_version(spec::in_pods(1), "3.5.35");

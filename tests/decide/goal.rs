@@ -84,11 +84,14 @@ fn is_reachable(truth: &Truth) -> bool {
         return true;
     };
     if asked.minor < minor {
-        return false;
+        return leads_back(truth, asked, minor);
     }
     let Some(lowest) = lowest else {
         return truth.through || asked.minor == minor;
     };
+    if asked.minor < lowest.minor {
+        return reads(asked);
+    }
     let leaves = |lowest: Release| match lowest.minor {
         5 => lowest.patch >= 26,
         6 => lowest.patch >= 11,
@@ -98,6 +101,25 @@ fn is_reachable(truth: &Truth) -> bool {
         0 => true,
         1 => truth.through || leaves(lowest),
         _ => truth.through,
+    }
+}
+
+/// Whether etcd's own way back leads there: one minor version down from what all members run, to a patch that is not too
+/// old.
+fn leads_back(truth: &Truth, asked: Release, minor: u64) -> bool {
+    let all_run_it = truth
+        .members
+        .iter()
+        .all(|member| member.release.is_some_and(|release| release.minor == minor));
+    all_run_it && reads(asked) && asked.minor + 1 == minor
+}
+
+/// Whether the release is new enough to read what the next minor version leaves.
+fn reads(asked: Release) -> bool {
+    match asked.minor {
+        5 => asked.patch >= 26,
+        6 => asked.patch >= 11,
+        _ => false,
     }
 }
 

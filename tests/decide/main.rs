@@ -1,6 +1,6 @@
 //! Histories of the simulated world against the reconciler: every promise holds in every one of them.
 //!
-//! `SIMULATOR_HISTORIES` says how many, `SIMULATOR_FIRST_SEED` where to begin, `SIMULATOR_TELL` names one seed whose
+//! `SIMULATOR_HISTORIES` says how many, `SIMULATOR_SEEDS` how many for the properties, `SIMULATOR_FIRST_SEED` where to begin, `SIMULATOR_TELL` names one seed whose
 //! history is told in words. A failing seed belongs into [`ONCE_FAILED`], with a word on what was wrong.
 
 use std::num::NonZero;
@@ -26,15 +26,14 @@ use invariants::{Violation, judge, unsafe_deed, violations};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Histories of a plain `cargo test`, and of one with `--profile proof`.
-const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 12_000 };
+const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 100_000 };
 
 /// Of so many histories one is lived through with a module gone mad, too.
-const MAD: u64 = 10;
+const MAD: u64 = 50;
 /// One in so many is judged with restores, by the promises of safety.
-const RESTORED: u64 = 2;
-
+const RESTORED: u64 = 16;
 /// One in so many is lived through with a wrong clock or a second operator.
-const DOUBTED: u64 = 4;
+const DOUBTED: u64 = 32;
 
 /// Seeds that showed a fault once, and which.
 const ONCE_FAILED: &[(u64, &str)] = &[

@@ -22,8 +22,8 @@ const SUITES: [(&str, &[&str]); 2] = [
     ("reconciler", &["--tests"]),
     ("decide", &["--profile=proof", "--test", "decide"]),
 ];
-/// Histories that a defect has to show itself in.
-const HISTORIES: &str = "3000";
+/// Histories that a defect has to show itself in, and those whose snapshots the properties are asked of.
+const HISTORIES: [(&str, &str); 2] = [("SIMULATOR_HISTORIES", "3000"), ("SIMULATOR_SEEDS", "40")];
 /// Where the page has its table.
 const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
 
@@ -83,31 +83,40 @@ fn run(arguments: &Arguments) -> Result<usize> {
         .filter(|mutant| mutant.defect.contains(&arguments.only))
         .collect();
     let copy = Copy::make()?;
-    if let Some(test) = copy.search()? {
-        bail!("{test} fails on the source as it is");
-    }
     let mut rows = BTreeMap::new();
-    let mut survived = 0;
-    for (number, mutant) in chosen.iter().enumerate() {
-        let found = copy.with(mutant)?;
-        let told = match &found {
-            Some((test, seconds)) => format!("found out by {test} after {seconds} s"),
-            None => "SURVIVED".to_owned(),
-        };
-        survived += usize::from(found.is_none());
-        println!(
-            "[{}/{}] {}: {} - {told}",
-            number + 1,
-            chosen.len(),
-            mutant.family,
-            mutant.defect
-        );
-        rows.insert(number, (*mutant, found));
-        // Whoever ends this early has what was found so far.
-        if let Some(page) = &arguments.write {
-            write(page, &rows)?;
+    // The decision cases are asked about all defects first: they are quick.
+    for (round, (package, target)) in SUITES.into_iter().enumerate() {
+        if let Some(test) = copy.first_failure(package, target)? {
+            bail!("{test} fails on the source as it is");
+        }
+        let is_last = round + 1 == SUITES.len();
+        for (number, mutant) in chosen.iter().enumerate() {
+            if rows.contains_key(&number) {
+                continue;
+            }
+            let found = copy.with(mutant, package, target)?;
+            let told = match &found {
+                Some((test, seconds)) => format!("found out by {test} after {seconds} s"),
+                None if is_last => "SURVIVED".to_owned(),
+                None => format!("not found out by the tests of {package}"),
+            };
+            println!(
+                "[{}/{}] {}: {} - {told}",
+                number + 1,
+                chosen.len(),
+                mutant.family,
+                mutant.defect
+            );
+            if found.is_some() || is_last {
+                rows.insert(number, (*mutant, found));
+            }
+            // Whoever ends this early has what was found so far.
+            if let Some(page) = &arguments.write {
+                write(page, &rows)?;
+            }
         }
     }
+    let survived = rows.values().filter(|(_, found)| found.is_none()).count();
     println!("{} of {} found out", chosen.len() - survived, chosen.len());
     Ok(survived)
 }
@@ -141,26 +150,18 @@ impl Copy {
         Ok(Self { root, target })
     }
 
-    /// What finds this defect out.
-    fn with(&self, mutant: &Mutant) -> Result<Found> {
+    /// Which of those tests finds this defect out.
+    fn with(&self, mutant: &Mutant, package: &str, target: &[&str]) -> Result<Found> {
         let path = self.root.join(&mutant.file);
         let whole = fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
         fs::write(&path, mutant.seeded(&whole)?)?;
         let began = Instant::now();
-        let found = self.search().with_context(|| mutant.defect.clone());
+        let found = self
+            .first_failure(package, target)
+            .with_context(|| mutant.defect.clone());
         fs::write(&path, whole)?;
         Ok(found?.map(|test| (test, began.elapsed().as_secs())))
-    }
-
-    /// The decision cases are asked first: they are quick.
-    fn search(&self) -> Result<Option<String>> {
-        for (package, target) in SUITES {
-            if let Some(test) = self.first_failure(package, target)? {
-                return Ok(Some(test));
-            }
-        }
-        Ok(None)
     }
 
     /// The first test of those programs that fails.
@@ -177,7 +178,7 @@ impl Copy {
     fn first_failure_of(&self, program: &Path) -> Result<Option<String>> {
         let mut tests = Command::new(program)
             .env("RUST_BACKTRACE", "0")
-            .env("SIMULATOR_HISTORIES", HISTORIES)
+            .envs(HISTORIES)
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -6,19 +6,26 @@
 mod judged;
 mod mutated;
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use contract::{Decision, Effect, Millis, Report, SCHEMA, Snapshot};
 use simulator::{Fact, Fault, History, Mishap, OldPods, Plan, Planned, Release, simulate};
 
 use crate::goal::{is_goal, is_hopeless};
-use crate::history;
 use crate::invariants::{unsafe_deed, violations};
+use crate::{history, number};
+
+/// Variants of each snapshot.
+const VARIANTS: u64 = 3;
 
 /// Histories whose snapshots are looked at one by one.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=if cfg!(debug_assertions) { 30 } else { 300 };
-/// Variants of each of them.
-const VARIANTS: u64 = 3;
+fn seeds() -> RangeInclusive<u64> {
+    1..=number(
+        "SIMULATOR_SEEDS",
+        if cfg!(debug_assertions) { 30 } else { 300 },
+    )
+}
 
 /// Every snapshot of a history, in order.
 fn snapshots(plan: &Plan) -> Vec<Snapshot> {
@@ -33,7 +40,7 @@ fn snapshots(plan: &Plan) -> Vec<Snapshot> {
 
 /// Hands out snapshots of all seeds, reached and mutated, each with words to find it again.
 fn each_snapshot(mut look: impl FnMut(&Snapshot, &str)) {
-    for seed in SEEDS {
+    for seed in seeds() {
         for (number, snapshot) in snapshots(&Plan::of_seed(seed)).iter().enumerate() {
             look(snapshot, &format!("snapshot {number} of seed {seed}"));
             for variant in 0..VARIANTS {
@@ -76,7 +83,7 @@ fn p3_every_snapshot_is_answered() {
 #[test]
 fn p4_at_the_goal_nothing_is_left_to_do() {
     let mut rested = 0;
-    for seed in SEEDS {
+    for seed in seeds() {
         let plan = Plan::of_seed(seed);
         let mut last = None;
         let mut decide = |snapshot: &Snapshot| {
@@ -232,7 +239,7 @@ fn p8_a_crash_between_any_two_actions_is_harmless() {
 #[test]
 fn p9_a_stale_snapshot_is_harmless() {
     let mut refused = 0;
-    for seed in SEEDS {
+    for seed in seeds() {
         let plan = Plan::of_seed(seed).without_lost_disks();
         let mut seen: Vec<Snapshot> = Vec::new();
         let mut decide = |snapshot: &Snapshot| {
@@ -262,7 +269,7 @@ fn p9_a_stale_snapshot_is_harmless() {
 /// P10: two of three snapshots are never seen.
 #[test]
 fn p10_missed_snapshots_are_harmless() {
-    for seed in SEEDS {
+    for seed in seeds() {
         let mut looks = 0_u32;
         let mut decide = |snapshot: &Snapshot| {
             looks += 1;

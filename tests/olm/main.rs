@@ -9,7 +9,6 @@ mod leftovers;
 mod modes;
 #[path = "../cluster/standing.rs"]
 mod standing;
-mod validators;
 #[path = "../cluster/writer.rs"]
 mod writer;
 
@@ -134,18 +133,6 @@ fn side_by_side(runtime: &Handle, ground: Option<&Ground>) -> Vec<Trial> {
             ground,
             "leftovers::clusters_outlive_the_operator_and_are_taken_up_again",
             leftovers::reinstalled,
-        ),
-        trial(
-            runtime,
-            ground,
-            "validators::the_real_validators_find_no_error",
-            validators::all,
-        ),
-        trial(
-            runtime,
-            ground,
-            "validators::opm_renders_a_bundle_as_the_catalog_shows_it",
-            validators::rendered,
         ),
     ]
 }

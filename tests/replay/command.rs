@@ -82,7 +82,7 @@ fn replay_with_another_module_shows_the_actions_that_differ() {
 /// A module that does nothing at all differs in few ways, however many decisions there are.
 #[test]
 fn differences_are_grouped_by_cause_with_counts_and_examples() {
-    let snapshots = snapshots(1..4);
+    let snapshots = snapshots(1..12);
     let directory = recorded(&snapshots);
     let path = text(directory.path());
     let idle = directory.path().join("idle.wasm");

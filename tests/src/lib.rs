@@ -7,6 +7,7 @@ pub mod kubectl;
 pub mod olm;
 pub mod operator;
 pub mod pods;
+pub mod program;
 pub mod registry;
 pub mod scenario;
 pub mod sealed;

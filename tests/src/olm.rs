@@ -4,6 +4,7 @@
 //! Knows nothing of what is installed with it.
 
 mod publication;
+pub mod releases;
 mod subscriber;
 
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::kubectl::Kubectl;
 use crate::testbed::tools::Tool;
 use crate::testbed::{Progress, Testbed, images};
 
-pub use publication::{Publication, Published};
+pub use publication::Publication;
+pub use releases::{Published, Releases};
 pub use subscriber::{Approval, CPU, Subscriber};
 
 /// Where OLM runs; its catalogs serve every namespace.

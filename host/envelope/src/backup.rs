@@ -3,6 +3,7 @@
 //!
 //! The whole decision first, then each effect against a fresh read. Shares no code with the reconciler.
 
+mod rehearsal;
 mod words;
 
 use contract::{
@@ -12,6 +13,7 @@ use contract::{
 use serde::Deserialize;
 
 use crate::{Fresh, Refusal};
+pub use rehearsal::RehearsalHead;
 
 /// The longest a transfer may be given.
 const LONGEST: Millis = Millis::seconds(7 * 24 * 3600);
@@ -44,6 +46,10 @@ pub enum BackupRefusal {
     NotStored(String),
     /// The status would forget a success.
     Forgotten,
+    /// An image that no rehearsal of this backup may run.
+    ForeignImage(String),
+    /// It is being tried whether the object restores.
+    Rehearsed(String),
 }
 
 impl From<BackupRefusal> for Refusal {
@@ -59,6 +65,8 @@ pub struct BackupHead {
     pub run: Option<String>,
     /// The run of the transfer under way.
     pub transfer: Option<String>,
+    /// `status.rehearsalRun`.
+    pub rehearsal: Option<RehearsalHead>,
 }
 
 /// Judges an action on a backup by itself.
@@ -91,6 +99,7 @@ pub(crate) fn judge_backup(
             endpoint,
             key,
             within,
+            witness: _,
         }) => {
             judge_run(run, *within, action, snapshot, refusals);
             judge_key(key, &spec, refusals);
@@ -108,6 +117,11 @@ pub(crate) fn judge_backup(
                 refusals.push(BackupRefusal::ForeignKey(key.clone()).into());
             }
         }
+        BackupEffect::Rehearse(wanted) => {
+            rehearsal::judge(wanted, action, snapshot, &spec, refusals);
+            judge_key(&wanted.key, &spec, refusals);
+        }
+        BackupEffect::EndRehearsal { run } => rehearsal::judge_run(run, action, refusals),
         BackupEffect::Release { finalizer } => {
             if finalizer != OLD_FINALIZER || resource.deleted.is_none() {
                 refusals.push(BackupRefusal::ForeignFinalizer(finalizer.clone()).into());
@@ -143,9 +157,7 @@ fn judge_run(
             field: "run",
         });
     }
-    if within <= Millis(0) || within > LONGEST {
-        refusals.push(BackupRefusal::Time(within).into());
-    }
+    judge_time(within, refusals);
     let transfer = snapshot
         .backup
         .as_ref()
@@ -154,6 +166,12 @@ fn judge_run(
         && matches!(transfer.state, TransferState::Running { .. })
     {
         refusals.push(BackupRefusal::UnderWay(transfer.run.clone()).into());
+    }
+}
+
+fn judge_time(within: Millis, refusals: &mut Vec<Refusal>) {
+    if within <= Millis(0) || within > LONGEST {
+        refusals.push(BackupRefusal::Time(within).into());
     }
 }
 
@@ -203,7 +221,13 @@ pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), R
                 None => Ok(()),
             }
         }
+        BackupEffect::Rehearse(wanted) => rehearsal::check(wanted, head),
+        BackupEffect::EndRehearsal { run } => rehearsal::check_run(run, head),
         BackupEffect::Delete { key } => {
+            let rehearsed = head.rehearsal.as_ref().filter(|head| !head.over);
+            if rehearsed.is_some_and(|rehearsed| rehearsed.key == *key) {
+                return Err(BackupRefusal::Rehearsed(key.clone()).into());
+            }
             if let Some(run) = head.run.as_ref().or(head.transfer.as_ref()) {
                 return Err(BackupRefusal::UnderWay(run.clone()).into());
             }
@@ -257,10 +281,14 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
-        | Effect::Disarm { .. } => !is(ResourceKind::EtcdBackup) && !is(ResourceKind::EtcdRestore),
+        | Effect::Disarm { .. }
+        | Effect::Downgrade { .. } => {
+            !is(ResourceKind::EtcdBackup) && !is(ResourceKind::EtcdRestore)
+        }
     };
     if !is_fit {
         let other = BackupRefusal::OtherKind {

@@ -1,11 +1,13 @@
 //! Judges one action against a fresh read, immediately before its effect.
 //!
 //! First the preconditions that the module gave, then the envelope's own rules, which hold whatever was given:
-//! nobody else's object, no `new` in a living cluster, no disk of a listed member, never fewer healthy voters than a
-//! quorum.
+//! nobody else's object, no `new` in a living cluster, no disk of a listed member, no program that is too old for the
+//! data, never fewer healthy voters than a quorum.
 
 mod alarm;
+mod clock;
 mod disk;
+mod downgrade;
 mod membership;
 mod precondition;
 mod recovery;
@@ -23,8 +25,11 @@ use crate::restore::check_restore;
 use crate::{Reads, Refusal};
 pub use alarm::AlarmRefusal;
 use alarm::{check_compaction, check_defragmentation, check_disarm};
+pub use clock::CLOCKS_DIFFER;
+use clock::check_clock;
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
-use membership::{check_addition, check_move, check_promotion, check_removal};
+use downgrade::{check_data, check_downgrade};
+use membership::{check_addition, check_address, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
 use restart::check_restart;
@@ -45,6 +50,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         object,
         claim,
         etcd: _,
+        clock: _,
         stored: _,
         restore: _,
     } = reads(action);
@@ -91,7 +97,10 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
-        Effect::SetImage { name, .. } => check_restart(name, pre, resource, object, &fresh.etcd),
+        Effect::SetImage { name, image, .. } => {
+            check_data(image, pre, &fresh.etcd)?;
+            check_restart(name, pre, resource, object, &fresh.etcd)
+        }
         Effect::Delete {
             kind: ObjectKind::Pod,
             name,
@@ -105,17 +114,21 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Delete {
             kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
             ..
-        }
-        | Effect::Issue { .. } => Ok(()),
+        } => Ok(()),
+        Effect::Issue { .. } => check_clock(&fresh.clock_ahead),
         Effect::AddLearner { name, peer_urls } => {
             check_addition(name, peer_urls, resource, &fresh.etcd)
         }
         Effect::Promote { member } => check_promotion(*member, resource, &fresh.etcd),
         Effect::RemoveMember { member } => check_removal(*member, resource, &fresh.etcd),
+        Effect::UpdateMember { member, peer_urls } => {
+            check_address(*member, peer_urls, resource, &fresh.etcd)
+        }
         Effect::MoveLeader { to } => check_move(*to, resource, &fresh.etcd),
         Effect::Compact { revision } => check_compaction(*revision, resource, &fresh.etcd),
         Effect::Defragment { member } => check_defragmentation(*member, resource, &fresh.etcd),
         Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
+        Effect::Downgrade { to } => check_downgrade(to.as_deref(), resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
         Effect::Restore(effect) => check_restore(effect, fresh),
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, Resource, Snapshot, names};
+use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, PodPolicy, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -91,7 +91,11 @@ fn judge_metadata(
             namespace: namespace.clone(),
         });
     }
-    if !is_owned_alone(metadata, resource) {
+    let may_outlive = kind == ObjectKind::PersistentVolumeClaim
+        && spec.pod.as_ref().is_some_and(PodPolicy::retains_claims);
+    let is_own =
+        is_owned_alone(metadata, resource) || (may_outlive && is_marked(metadata, resource));
+    if !is_own {
         refusals.push(Refusal::Owner {
             kind,
             name: name.clone(),
@@ -143,6 +147,13 @@ fn is_owned_alone(metadata: &ObjectMeta, resource: &Resource) -> bool {
         }
         Some(_) | None => false,
     }
+}
+
+/// Whether only an annotation says whose it is.
+fn is_marked(metadata: &ObjectMeta, resource: &Resource) -> bool {
+    let annotations = metadata.annotations.as_ref();
+    metadata.owner_references.as_ref().is_none_or(Vec::is_empty)
+        && annotations.and_then(|all| all.get(names::OWNER_ANNOTATION)) == Some(&resource.uid)
 }
 
 fn judge_labels(

@@ -210,12 +210,22 @@ fn judge(
             judge_name(ObjectKind::Pod, name, resource, refusals);
             judge_peer_urls(name, peer_urls, resource, refusals);
         }
+        Effect::UpdateMember {
+            member: _,
+            peer_urls,
+        } => {
+            let url = peer_urls.first().map_or("", String::as_str);
+            let name = names::member_of_url(url).unwrap_or_default();
+            judge_name(ObjectKind::Pod, name, resource, refusals);
+            judge_peer_urls(name, peer_urls, resource, refusals);
+        }
         Effect::Promote { .. }
         | Effect::RemoveMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
-        | Effect::Disarm { .. } => {}
+        | Effect::Disarm { .. }
+        | Effect::Downgrade { .. } => {}
         Effect::Backup(effect) => {
             if let BackupEffect::UpdateStatus { status } = effect {
                 judge_size(status, || "the status".to_owned(), refusals);

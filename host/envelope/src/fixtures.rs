@@ -205,6 +205,7 @@ pub(crate) fn endpoint(id: u64, learner: bool) -> Endpoint {
             learner,
             version: "3.6.16".to_owned(),
             storage_version: None,
+            downgrade: None,
             raft_term: 2,
             raft_index: 10,
             raft_applied_index: 10,
@@ -255,6 +256,7 @@ pub(crate) fn fresh_of(resource: &Resource) -> Fresh {
             ..ObjectHead::default()
         }),
         etcd: view(),
+        clock_ahead: Observed::Unknown("not asked for".to_owned()),
         backup: BackupHead::default(),
         stored: Observed::Unknown("not asked for".to_owned()),
         restore: Observed::Unknown("not asked for".to_owned()),

@@ -5,6 +5,7 @@
 use contract::{
     Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed,
     Preconditions, QuorumRecovery, Recovery, Resource, Restoration, RestoreRef, StoredObject,
+    TlsPolicy, TlsSecrets,
 };
 use serde::Deserialize;
 
@@ -25,6 +26,8 @@ pub struct Fresh {
     pub claim: Observed<ObjectHead>,
     /// Members and endpoints, asked at this moment.
     pub etcd: EtcdView,
+    /// Milliseconds by which the host's clock is ahead of the API server's.
+    pub clock_ahead: Observed<i64>,
     /// What counts of a backup.
     pub backup: BackupHead,
     /// What is stored under the backup's own name.
@@ -66,6 +69,8 @@ pub struct ResourceHead {
     pub restoration: Option<Restoration>,
     /// Members that `status.memberRecords` says vote.
     pub voters: u32,
+    /// `spec.TLS` asks for certificates between members.
+    pub secure_peers: bool,
 }
 
 /// `DefaultQuotaBytes` of etcd's server.
@@ -115,6 +120,7 @@ impl ResourceHead {
                 .get("restoration")
                 .and_then(|value| Restoration::deserialize(value).ok()),
             voters: voters(resource),
+            secure_peers: asks_for_secure_peers(resource),
         }
     }
 }
@@ -127,6 +133,14 @@ fn voters(resource: &Resource) -> u32 {
         .flatten()
         .filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
     u32::try_from(voters.count()).unwrap_or(u32::MAX)
+}
+
+fn asks_for_secure_peers(resource: &Resource) -> bool {
+    let policy = resource.spec.get("TLS");
+    let policy = policy.and_then(|policy| TlsPolicy::deserialize(policy).ok());
+    TlsSecrets::of(policy.as_ref(), &resource.name)
+        .peer
+        .is_some()
 }
 
 /// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.
@@ -176,6 +190,8 @@ pub struct Reads {
     pub claim: Option<String>,
     /// etcd's members and endpoints.
     pub etcd: bool,
+    /// The API server's clock.
+    pub clock: bool,
     /// What is stored under the backup's own name.
     pub stored: bool,
     /// The EtcdRestore that the cluster goes on from.
@@ -198,10 +214,12 @@ pub fn reads(action: &Action) -> Reads {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
+            | Effect::UpdateMember { .. }
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
-            | Effect::Disarm { .. } => true,
+            | Effect::Disarm { .. }
+            | Effect::Downgrade { .. } => true,
             Effect::Apply { object } => match &**object {
                 Child::Pod(pod) => InitialCluster::of_pod(pod).joins(),
                 Child::PersistentVolumeClaim(_)
@@ -239,10 +257,12 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
         | Effect::Backup(_)
         | Effect::Restore(_) => None,
     };
@@ -250,6 +270,7 @@ pub fn reads(action: &Action) -> Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),
         claim,
         etcd,
+        clock: matches!(effect, Effect::Issue { .. }),
         stored: matches!(effect, Effect::Backup(BackupEffect::Delete { .. })),
         restore: restore_of(action),
     }

@@ -29,12 +29,12 @@
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk |
 //! | Delete another child | `object` (present) |
 //! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
-//! | RemoveMember | `clusterId`, `members`, `healthyVoters` |
+//! | RemoveMember, UpdateMember | `clusterId`, `members`, `healthyVoters` |
 //! | MoveLeader | `clusterId`, `members`, `leader` |
-//! | Compact, Disarm | `clusterId`, `members`, `healthyVoters` |
+//! | Compact, Disarm, Downgrade | `clusterId`, `members`, `healthyVoters` |
 //! | Defragment | `clusterId`, `members`, `healthyVoters`, `touches` |
 //! | UpdateBackupStatus | `resourceVersion` |
-//! | TakeBackup, VerifyBackup | `run` |
+//! | TakeBackup, VerifyBackup, RehearseRestore, EndRehearsal | `run` |
 //! | UpdateRestoreStatus | `resourceVersion` |
 //! | ProveSnapshot | `run` |
 //!
@@ -57,8 +57,8 @@ mod restore;
 mod rules;
 mod secrets;
 
-pub use backup::{BackupHead, BackupRefusal};
-pub use check::{AlarmRefusal, check};
+pub use backup::{BackupHead, BackupRefusal, RehearsalHead};
+pub use check::{AlarmRefusal, CLOCKS_DIFFER, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
 pub use refusal::Refusal;

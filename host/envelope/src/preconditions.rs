@@ -95,12 +95,15 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
             ..
         } => need(present, "object"),
-        Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. } => {
+        Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. } => {
             need(pre.cluster_id.is_some(), "clusterId");
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");
         }
-        Effect::Compact { .. } | Effect::Disarm { .. } => {
+        Effect::Compact { .. } | Effect::Disarm { .. } | Effect::Downgrade { .. } => {
             need(pre.cluster_id.is_some(), "clusterId");
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");
@@ -120,7 +123,10 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             BackupEffect::UpdateStatus { .. } => {
                 need(pre.resource_version.is_some(), "resourceVersion");
             }
-            BackupEffect::Take(_) | BackupEffect::Verify { .. } => need(pre.run.is_some(), "run"),
+            BackupEffect::Take(_)
+            | BackupEffect::Verify { .. }
+            | BackupEffect::Rehearse(_)
+            | BackupEffect::EndRehearsal { .. } => need(pre.run.is_some(), "run"),
             BackupEffect::Delete { .. } | BackupEffect::Release { .. } => {}
         },
         Effect::Restore(effect) => match effect {

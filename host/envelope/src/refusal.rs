@@ -235,6 +235,11 @@ pub enum Refusal {
         /// Why there is no answer.
         why: String,
     },
+    /// A certificate would begin and end at the wrong time.
+    ClocksDiffer {
+        /// Milliseconds by which the host's clock is ahead of the API server's.
+        ahead: i64,
+    },
     /// The resource is gone or was made anew.
     ResourceGone {
         /// The uid expected.
@@ -363,6 +368,24 @@ pub enum Refusal {
     RestartPending {
         /// The pod.
         pod: String,
+    },
+    /// The cluster does not go back to an older minor version from what a member runs.
+    NoWayBack {
+        /// The version that is gone to.
+        to: String,
+        /// The member.
+        member: MemberId,
+        /// What it runs; empty when it does not say.
+        version: String,
+    },
+    /// An older program would not read the member's data files.
+    NewerData {
+        /// The member.
+        member: MemberId,
+        /// Which version its data files have.
+        written: String,
+        /// The image.
+        image: String,
     },
     /// What is done about an alarm of etcd goes too far.
     Alarm(AlarmRefusal),

@@ -79,7 +79,7 @@ impl Branch {
     /// What the operator would see at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.world.clone().snapshot(None, &[])
+        self.world.clone().snapshot(None, false, &[])
     }
 
     /// What a fresh read before an action would show at this moment.

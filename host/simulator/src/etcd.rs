@@ -9,6 +9,7 @@ mod present;
 mod recorded;
 mod space;
 mod start;
+mod version;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -199,28 +200,6 @@ impl Etcd {
             self.leaders.remove(&cluster);
         }
         Ok(())
-    }
-
-    /// Raises the cluster's version to the lowest that its members run, once all of them are known.
-    pub(crate) fn raise_version(&mut self, cluster: ClusterId, peers: &[Peer]) {
-        let Some(leader) = self.confirmed(cluster, peers) else {
-            return;
-        };
-        let minor_of = |id: MemberId| {
-            let mut synced = peers.iter().filter(|peer| peer.synced);
-            synced
-                .find(|peer| {
-                    self.data(peer.disk)
-                        .is_some_and(|data| data.cluster == cluster && data.me == id)
-                })
-                .map(|peer| peer.minor)
-        };
-        let minors: Option<Vec<u64>> = leader.rows().iter().map(|row| minor_of(row.id)).collect();
-        let lowest = minors.and_then(|minors| minors.into_iter().min());
-        if let Some(minor) = lowest.filter(|minor| Some(*minor) > leader.minor()) {
-            // Without a quorum it is raised later.
-            let _ = self.propose(cluster, peers, Op::Version(minor));
-        }
     }
 
     /// Whether the member learns from the others that it was removed.

@@ -282,9 +282,9 @@ impl World {
         self.touch();
     }
 
-    /// The resource has another version.
+    /// The resource has another version, unlike all that it was found with.
     pub(crate) fn touch(&mut self) {
-        self.kube.resource.resource_version = self.kube.number().to_string();
+        self.kube.resource.resource_version = format!("model-{}", self.kube.number());
         self.changed = true;
     }
 }

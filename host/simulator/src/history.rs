@@ -131,7 +131,7 @@ impl Operator {
     pub(crate) fn wait(&mut self, world: &mut World) {
         loop {
             if world.changed && self.next > world.now {
-                self.next = self.next.min(world.now + 30);
+                self.next = self.next.min(world.now + 100);
                 self.idle = 0;
             }
             match world.timers.next_at() {
@@ -156,15 +156,14 @@ impl Operator {
             self.restart(world);
             return None;
         }
-        let stale = self.previous.as_ref().filter(|_| {
-            !world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool()
-        });
-        let snapshot = world.snapshot(stale, &self.outcomes);
         let echo = if self.happens(world, Fault::Echo) {
-            self.previous.take()
+            self.previous.clone()
         } else {
             None
         };
+        let stands_still = self.previous.is_some()
+            && (!world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool());
+        let snapshot = world.snapshot(self.previous.take(), stands_still, &self.outcomes);
         let decided_on = echo.as_ref().unwrap_or(&snapshot);
         let decision = decide(decided_on);
         world.tell(|world| tell_pass(world, decided_on, &decision));
@@ -175,7 +174,9 @@ impl Operator {
             report,
         } = &decision;
         let mut acted = !actions.is_empty();
-        if let Err(refusals) = envelope::permit(&decision, decided_on) {
+        let permitted = envelope::permit(&decision, decided_on);
+        self.previous = Some(snapshot);
+        if let Err(refusals) = permitted {
             let why = refusals.iter().map(ToString::to_string).collect();
             world.facts.push(Fact::Refused { at: world.now, why });
             self.outcomes.clear();
@@ -225,12 +226,11 @@ impl Operator {
         self.idle = if acted { 0 } else { self.idle + 1 };
         // Looking again at the same world is only of use to see patience run out.
         let floor = if self.idle > 1 {
-            (250 << self.idle.min(8)).min(60_000)
+            (250 << (2 * self.idle).min(10)).min(120_000)
         } else {
             20
         };
         self.next = world.now + wished.max(floor);
-        self.previous = Some(snapshot);
         Some(Pass {
             acted,
             reasons,

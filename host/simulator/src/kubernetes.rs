@@ -8,8 +8,8 @@ mod projection;
 use std::collections::BTreeMap;
 
 use contract::{
-    Child, DisruptionBudget, Millis, Objects, Observed, Pod, PodPhase, Resource, Service, TlsRole,
-    Volume, names,
+    Child, DisruptionBudget, Millis, Observed, Pod, PodPhase, Resource, Service, TlsRole, Volume,
+    names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
@@ -130,22 +130,6 @@ impl Kubernetes {
         self.split.is_some() && pod.node == self.split
     }
 
-    /// What a list of the operator shows.
-    pub(crate) fn objects(&self) -> Objects {
-        Objects {
-            pods: Observed::Seen(self.pods.values().map(|pod| pod.api.clone()).collect()),
-            volumes: Observed::Seen(
-                self.claims
-                    .values()
-                    .map(|claim| claim.api.clone())
-                    .collect(),
-            ),
-            services: Observed::Seen(self.services.values().cloned().collect()),
-            disruption_budgets: Observed::Seen(self.budgets.values().cloned().collect()),
-            foreign: Vec::new(),
-        }
-    }
-
     pub(crate) fn head(&self, kind: contract::ObjectKind, name: &str) -> Observed<ObjectHead> {
         use contract::ObjectKind as Kind;
         let head = match kind {
@@ -206,7 +190,10 @@ impl Kubernetes {
             Child::PersistentVolumeClaim(claim) => {
                 let api = volume(claim, uid, now);
                 match self.claims.get_mut(&name) {
-                    Some(found) => found.grow(api.requested, number),
+                    Some(found) => {
+                        found.api.annotations = api.annotations;
+                        found.grow(api.requested, number);
+                    }
                     None => {
                         let node = None;
                         self.claims.insert(name, Claim { api, number, node });

@@ -11,6 +11,7 @@
 
 mod backups;
 mod branch;
+mod caches;
 mod etcd;
 mod execute;
 mod fact;

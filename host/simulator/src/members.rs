@@ -51,7 +51,7 @@ impl World {
             }
             self.etcd.replicate(cluster, &peers);
             self.publish(cluster, &peers);
-            self.etcd.raise_version(cluster, &peers);
+            self.etcd.follow_versions(cluster, &peers);
             if let Some(data) = self.etcd.confirmed(cluster, &peers) {
                 self.listed.insert(cluster, data.rows().to_vec());
             }

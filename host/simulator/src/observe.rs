@@ -2,7 +2,7 @@
 
 use contract::{
     Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, Member, Membership, Millis, Observed,
-    PastOutcome, SCHEMA, Snapshot,
+    PastOutcome, Snapshot,
 };
 use envelope::{BackupHead, Fresh, Reads, ResourceHead, RestoreHead};
 
@@ -12,44 +12,24 @@ use crate::release;
 use crate::world::World;
 
 impl World {
-    /// A snapshot of what the caches hold and of what etcd answers at this moment. `stale` is what the caches held
-    /// before, if they stand still.
+    /// A snapshot of what the caches hold and of what etcd answers at this moment. `before` is the one before it, whose
+    /// caches may stand still.
     pub(crate) fn snapshot(
         &mut self,
-        stale: Option<&Snapshot>,
+        before: Option<Snapshot>,
+        stands_still: bool,
         outcomes: &[PastOutcome],
     ) -> Snapshot {
-        let entropy = format!("{:032x}", self.rng.u128(..));
-        let (resource, objects) = match stale {
-            Some(stale) => (stale.resource.clone(), stale.objects.clone()),
-            None => {
-                let mut objects = self.kube.objects();
-                objects.foreign.clone_from(&self.given.foreign);
-                (self.kube.resource.clone(), objects)
-            }
-        };
-        Snapshot {
-            schema: SCHEMA,
-            now: Millis(self.clock().0 + self.off),
-            entropy,
-            resource,
-            objects,
-            etcd: self.view(),
-            secrets: self.secrets(),
-            backups: Vec::new(),
-            backup: None,
-            restore: None,
-            restores: Observed::Seen(
-                stale
-                    .map_or(&self.restores, |stale| {
-                        stale.restores.seen().unwrap_or(&self.restores)
-                    })
-                    .clone(),
-            ),
-            operator_image: Some("binnacle:sim".to_owned()),
-            old_lock: self.given.old_lock.clone(),
-            outcomes: outcomes.to_vec(),
+        let mut snapshot = before.unwrap_or_else(|| self.first_look());
+        if !stands_still {
+            self.bring_up_to_date(&mut snapshot);
         }
+        snapshot.now = Millis(self.clock().0 + self.off);
+        snapshot.entropy = format!("{:032x}", self.rng.u128(..));
+        snapshot.etcd = self.view();
+        snapshot.secrets = self.secrets();
+        snapshot.outcomes = outcomes.to_vec();
+        snapshot
     }
 
     /// What the host reads again before an action.
@@ -91,6 +71,11 @@ impl World {
                     .map(|name| (contract::ObjectKind::PersistentVolumeClaim, name)),
             ),
             etcd,
+            clock_ahead: if self.api && reads.clock {
+                Observed::Seen(self.off)
+            } else {
+                Observed::Unknown(silent())
+            },
             backup: BackupHead::default(),
             stored: Observed::Unknown(unread.to_owned()),
             restore: self.restore_head(reads),
@@ -200,6 +185,10 @@ impl World {
             version: release.to_string(),
             storage_version: data
                 .minor()
+                .filter(|_| release.minor >= 6)
+                .map(|minor| format!("3.{minor}.0")),
+            downgrade: data
+                .downgrade()
                 .filter(|_| release.minor >= 6)
                 .map(|minor| format!("3.{minor}.0")),
             raft_term: data.term(),

@@ -209,6 +209,10 @@ impl World {
             cluster: membership.cluster_id,
             rows,
             minor: minors.min(),
+            downgrade: statuses.values().find_map(|status| {
+                let target = status.downgrade.as_deref().and_then(Release::read)?;
+                Some(target.minor)
+            }),
             alarms: alarms(snapshot),
         };
         for member in &membership.members {
@@ -252,6 +256,7 @@ impl World {
             cluster,
             rows: known.iter().map(|(_, _, row)| *row).collect(),
             minor: Release::read(&status.current_version).map(|release| release.minor),
+            downgrade: None,
             alarms: Vec::new(),
         };
         let resource = &self.kube.resource;

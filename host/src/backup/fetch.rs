@@ -9,10 +9,16 @@ use contract::{EtcdBackupSpec, Place};
 
 use super::{secret, store, transfer};
 
+/// Why a backup could not be fetched, where another attempt may go better.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Passing(String);
+
 /// Fetches what `source` names into `file`; nothing but bytes of this sha-256.
 ///
 /// # Errors
-/// The credentials, the store or the disk fail, or the bytes are others than those that were proven.
+/// The credentials, the store or the disk fail ([`Passing`] where that may pass), or the bytes are others than those that
+/// were proven.
 pub(crate) async fn fetch(
     source: &EtcdBackupSpec,
     credentials: &Path,
@@ -32,7 +38,13 @@ pub(crate) async fn fetch(
     };
     let passed = transfer::read_back(&store, &place.key, transfer::FOUND, take)
         .await
-        .map_err(|failure| anyhow!(failure.why))?;
+        .map_err(|failure| {
+            if failure.damaged {
+                anyhow!(failure.why)
+            } else {
+                Passing(failure.why).into()
+            }
+        })?;
     if passed.sha256 != sha256 {
         bail!(
             "{}/{} has the sha-256 {}, but the backup that was read before anything was touched had {sha256}: somebody \

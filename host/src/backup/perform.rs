@@ -8,7 +8,7 @@ use std::time::Instant;
 use contract::{BackupEffect, Condition, Preconditions, RestoreEffect, Take};
 
 use super::store::Store;
-use super::{Sight, transfer, transfers};
+use super::{Sight, rehearsal, transfer, transfers};
 use crate::execute::kubernetes;
 use crate::execute::{Error, Executor, Pass};
 use crate::observe::{Memory, WrittenObject};
@@ -36,14 +36,16 @@ pub(crate) async fn perform(
             endpoint,
             key,
             within,
+            witness,
         }) => {
             let store = store(&memory.sight)?;
+            let witness = *witness;
             let member = memory.sight.ways.get(endpoint).cloned();
             let member =
                 member.ok_or_else(|| rejected(format!("there is no way to {endpoint}")))?;
             let (object, id) = (key.clone(), run.clone());
             let moving = |progress: Arc<_>| async move {
-                transfer::take(&member, &store, &object, &id, &progress).await
+                transfer::take(&member, &store, &object, &id, witness, &progress).await
             };
             transfers.begin(pass.key, uid, run, transfers::span(*within), moving);
         }
@@ -55,6 +57,8 @@ pub(crate) async fn perform(
         BackupEffect::Delete { key } => {
             store(&memory.sight)?.delete(key).await.map_err(rejected)?;
         }
+        BackupEffect::Rehearse(wanted) => rehearsal::begin(executor, pass, wanted).await?,
+        BackupEffect::EndRehearsal { run } => rehearsal::end(executor, pass, run).await?,
         BackupEffect::Release { finalizer } => {
             let version = kubernetes::release(executor, pass, finalizer).await?;
             remember(memory, version);

@@ -1,7 +1,7 @@
 //! A look at the world of one backup: its Secrets, its endpoints, its store, and what this host moves for it.
 //!
-//! Keeps the ways to endpoints and store for the effects of the same pass. A backup that is over is not looked at: nobody
-//! is asked and no Secret is read.
+//! Keeps the ways to endpoints and store for the effects of the same pass. Of a backup that is over nobody is asked, and no
+//! Secret is read unless it is tried whether it restores.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use contract::{
 use kube::Client;
 use serde::Deserialize;
 
-use super::secret;
 use super::source::{self, Way};
 use super::store::{self, Store};
+use super::{rehearsal, secret};
 use crate::error::Chain;
 use crate::etcd::Connection;
 use crate::observe::World;
@@ -50,19 +50,31 @@ pub(crate) async fn look(
     let (Ok(spec), None) = (spec, resource.deleted) else {
         return looked;
     };
-    if is_over(resource, &spec) {
+    let status = EtcdBackupStatus::deserialize(&resource.status).unwrap_or_default();
+    let is_over = !spec.is_periodic() && status.is_over();
+    if is_over && !spec.rehearses() && status.rehearsal_run.is_none() {
         return looked;
     }
     let place = Place::of(&spec);
-    let is_moving = transfer
+    let rehearsal = match &status.rehearsal_run {
+        Some(run) => rehearsal::look(client, resource, &run.id).await,
+        None => Observed::Absent,
+    };
+    let mut view = BackupView {
+        endpoints: Vec::new(),
+        stored: Observed::Unknown("not asked for".to_owned()),
+        transfer,
+        rehearsal,
+        wanted: source::wanted(world, &resource.namespace, &spec),
+        repository: source::repository(world, &resource.namespace, &spec),
+    };
+    let is_moving = view
+        .transfer
         .as_ref()
         .is_some_and(|transfer| matches!(transfer.state, TransferState::Running { .. }));
     if is_moving {
-        looked.view = Some(BackupView {
-            endpoints: Vec::new(),
-            stored: Observed::Unknown("not asked for during a transfer".to_owned()),
-            transfer,
-        });
+        view.stored = Observed::Unknown("not asked for during a transfer".to_owned());
+        looked.view = Some(view);
         return looked;
     }
     let mut read = async |name: &str| {
@@ -75,6 +87,10 @@ pub(crate) async fn look(
         Some(name) => read(name).await,
         None => Err("no Secret is named".to_owned()),
     };
+    if is_over {
+        looked.view = Some(view);
+        return looked;
+    }
     let tls = match spec
         .client_tls_secret
         .as_deref()
@@ -92,12 +108,9 @@ pub(crate) async fn look(
         source::ways(world, &resource.namespace, &spec, tls.as_ref()),
         stored(&spec, place.as_ref(), &opened),
     );
-    let endpoints = futures::future::join_all(ways.iter().map(ask)).await;
-    looked.view = Some(BackupView {
-        endpoints,
-        stored,
-        transfer,
-    });
+    view.endpoints = futures::future::join_all(ways.iter().map(ask)).await;
+    view.stored = stored;
+    looked.view = Some(view);
     looked.sight = Sight {
         store: opened.ok(),
         place,
@@ -107,11 +120,6 @@ pub(crate) async fn look(
             .collect(),
     };
     looked
-}
-
-fn is_over(resource: &Resource, spec: &EtcdBackupSpec) -> bool {
-    let status = EtcdBackupStatus::deserialize(&resource.status);
-    !spec.is_periodic() && status.is_ok_and(|status| status.is_over())
 }
 
 async fn ask(way: &Way) -> SourceEndpoint {

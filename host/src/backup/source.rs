@@ -4,9 +4,11 @@
 //! as well as inside; any other name is the resolver's business. With TLS the name in the URL is what is verified.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{EtcdBackupSpec, Observed, Pod, ResourceKind, names};
+use contract::{BackupBefore, EtcdBackupSpec, Observed, Pod, Resource, ResourceKind, names};
+use serde::Deserialize as _;
 
 use super::secret::Data;
 use crate::error::Chain;
@@ -60,6 +62,29 @@ fn identity(data: &Data) -> Result<Identity, String> {
         pem(["etcd-client-ca.crt", "ca.crt"])?,
     )
     .map_err(|error| format!("the client's Secret: {}", Chain(&error)))
+}
+
+/// `spec.repository` of the cluster that the spec names, where it has one.
+pub(super) fn repository(world: &World, namespace: &str, spec: &EtcdBackupSpec) -> Option<String> {
+    let cluster = cluster(world, namespace, spec)?;
+    let repository = cluster.spec.get("repository")?.as_str()?;
+    Some(repository.to_owned())
+}
+
+/// The backup that this cluster waits for.
+pub(super) fn wanted(
+    world: &World,
+    namespace: &str,
+    spec: &EtcdBackupSpec,
+) -> Option<BackupBefore> {
+    let cluster = cluster(world, namespace, spec)?;
+    BackupBefore::deserialize(cluster.status.get("backupBefore")?).ok()
+}
+
+fn cluster(world: &World, namespace: &str, spec: &EtcdBackupSpec) -> Option<Arc<Resource>> {
+    let name = &spec.cluster_ref.as_ref()?.name;
+    let key = ClusterKey::new(ResourceKind::EtcdCluster, namespace, name);
+    world.resources.one(&key, name)
 }
 
 /// The URLs of a cluster's pods that have an address.

@@ -9,9 +9,10 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use contract::{Millis, SnapshotContent, Stored};
+use contract::{Contents, Millis, SnapshotContent, Stored};
 use futures::TryStreamExt as _;
 use opendal::{Reader, Writer};
+use tracing::info;
 
 use super::content::{self, Bytes, Missing};
 use super::fingerprint::{Fingerprint, Passed};
@@ -51,12 +52,14 @@ impl Failure {
     }
 }
 
-/// Streams a snapshot into the store and reads it back.
+/// Streams a snapshot into the store and reads it back; with `witness` the member is asked what it holds at the revision of
+/// what is stored.
 pub(super) async fn take(
     member: &Connection,
     store: &Store,
     key: &str,
     run: &str,
+    witness: bool,
     progress: &AtomicI64,
 ) -> Result<Stored, Failure> {
     let began = Instant::now();
@@ -69,7 +72,45 @@ pub(super) async fn take(
             read.bytes, read.sha256, streamed.bytes, streamed.sha256
         )));
     }
-    Ok(stored(read, began, None))
+    let stored = stored(read, began, None);
+    if !witness {
+        return Ok(stored);
+    }
+    Ok(match said(member, store, key).await {
+        Ok((content, contents)) => Stored {
+            content: Some(content),
+            contents: Some(contents),
+            ..stored
+        },
+        Err(why) => {
+            info!(
+                why,
+                "The member did not say what it holds at the backup's revision"
+            );
+            stored
+        }
+    })
+}
+
+/// The revision of what is stored, and what the member says of its keys at it. A backup is one without that, too.
+async fn said(
+    member: &Connection,
+    store: &Store,
+    key: &str,
+) -> Result<(SnapshotContent, Contents), String> {
+    let reader = store
+        .moving
+        .reader(key)
+        .await
+        .map_err(|error| words(&error))?;
+    let content = content::look(&Ranges(reader)).await;
+    let content = content.map_err(|missing| match missing {
+        Missing::Unread { why, permanent: _ } => why,
+        Missing::Foreign(why) => why.to_owned(),
+    })?;
+    let contents = member.contents(content.revision).await;
+    let contents = contents.map_err(|error| Chain(&error).to_string())?;
+    Ok((content, contents))
 }
 
 /// Reads back what is stored.
@@ -145,6 +186,7 @@ fn stored(passed: Passed, began: Instant, content: Option<SnapshotContent>) -> S
         sha256: passed.sha256,
         took: Millis(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX)),
         content,
+        contents: None,
     }
 }
 

@@ -55,6 +55,7 @@ pub fn verify(args: VerifyArgs) -> anyhow::Result<()> {
             sha256,
             took,
             content,
+            contents: _,
         } = stored;
         let SnapshotContent { revision, version } =
             content.context("nobody looked what is in it")?;

@@ -3,7 +3,7 @@
 //! What cannot be read is `Unknown`, and the envelope counts it against the action.
 
 use contract::{Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef};
-use envelope::{BackupHead, Fresh, ObjectHead, Reads, ResourceHead, RestoreHead};
+use envelope::{BackupHead, Fresh, ObjectHead, Reads, RehearsalHead, ResourceHead, RestoreHead};
 
 use super::{Executor, Pass};
 use crate::error::Chain;
@@ -29,6 +29,7 @@ pub(super) async fn read(
         object,
         claim,
         etcd,
+        clock,
         stored,
         restore,
     } = envelope::reads(action);
@@ -36,11 +37,12 @@ pub(super) async fn read(
     let Memory {
         connections, sight, ..
     } = memory;
-    let (resource, head, claim, etcd, stored, restore) = tokio::join!(
+    let (resource, head, claim, etcd, clock_ahead, stored, restore) = tokio::join!(
         resource(executor, pass.key),
         head(executor, pass, object),
         head(executor, pass, claim),
         etcd_view(pass, connections, etcd),
+        clock_ahead(executor, clock),
         async {
             if stored {
                 sight.stored().await
@@ -53,6 +55,7 @@ pub(super) async fn read(
     let backup = BackupHead {
         run: resource.seen().and_then(run),
         transfer: executor.transfers.running(&pass.resource.uid),
+        rehearsal: resource.seen().and_then(RehearsalHead::of),
     };
     let resource = match resource {
         Observed::Seen(resource) => Observed::Seen(ResourceHead::of(&resource)),
@@ -65,6 +68,7 @@ pub(super) async fn read(
         object: object_head(&head),
         claim: object_head(&claim),
         etcd,
+        clock_ahead,
         backup,
         stored,
         restore,
@@ -125,6 +129,17 @@ fn object_head(head: &Observed<Head>) -> Observed<ObjectHead> {
         Observed::Seen(head) => Observed::Seen(head.object.clone()),
         Observed::Absent => Observed::Absent,
         Observed::Unknown(why) => Observed::Unknown(why.clone()),
+    }
+}
+
+async fn clock_ahead(executor: &Executor, wanted: bool) -> Observed<i64> {
+    if !wanted {
+        return Observed::Unknown("not asked for".to_owned());
+    }
+    match observe::ahead_of(&executor.client).await {
+        Ok(Some(ahead)) => Observed::Seen(ahead),
+        Ok(None) => Observed::Absent,
+        Err(error) => Observed::Unknown(Chain(&error).to_string()),
     }
 }
 

@@ -169,12 +169,19 @@ where
         Some(ObjectPrecondition::Present { uid }) => {
             let mut object = object.clone();
             object.meta_mut().uid = Some(uid.clone());
-            within(api.patch(
+            let applied = within(api.patch(
                 &name,
                 &PatchParams::apply(names::FIELD_MANAGER).force(),
                 &Patch::Apply(&object),
             ))
-            .await?
+            .await?;
+            if object.owner_references().is_empty() && !applied.owner_references().is_empty() {
+                // What it was created with is not taken away by an apply that leaves it out.
+                let disowned = json!({"metadata": {"uid": uid, "ownerReferences": []}});
+                within(api.patch(&name, &PatchParams::default(), &Patch::Merge(&disowned))).await?
+            } else {
+                applied
+            }
         }
         Some(ObjectPrecondition::Absent) | None if is_created => {
             within(api.create(&post(), object)).await?
@@ -331,7 +338,7 @@ fn post() -> PostParams {
     }
 }
 
-pub(super) async fn within<T>(
+pub(crate) async fn within<T>(
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {
     match tokio::time::timeout(TIMEOUT, call).await {

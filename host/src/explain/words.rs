@@ -69,13 +69,18 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::AddLearner { .. } => "add learner",
         Effect::Promote { .. } => "promote learner",
         Effect::RemoveMember { .. } => "remove member",
+        Effect::UpdateMember { .. } => "change address of member",
         Effect::MoveLeader { .. } => "move leader",
         Effect::Compact { .. } => "compact history",
         Effect::Defragment { .. } => "defragment member",
         Effect::Disarm { .. } => "end alarm",
+        Effect::Downgrade { to: Some(_) } => "begin downgrade",
+        Effect::Downgrade { to: None } => "end downgrade",
         Effect::Backup(BackupEffect::Take(_)) => "take backup",
         Effect::Backup(BackupEffect::Verify { .. }) => "read back backup",
         Effect::Backup(BackupEffect::Delete { .. }) => "delete stored backup",
+        Effect::Backup(BackupEffect::Rehearse(_)) => "rehearse restore",
+        Effect::Backup(BackupEffect::EndRehearsal { .. }) => "end rehearsal",
         Effect::Backup(BackupEffect::Release { .. }) => "take off finalizer",
         Effect::Restore(RestoreEffect::Prove { .. }) => "prove backup",
     };
@@ -140,6 +145,14 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
         Effect::RemoveMember { member: id } => {
             format!("Remove {} from etcd's member list", member(*id, snapshot))
         }
+        Effect::UpdateMember {
+            member: id,
+            peer_urls,
+        } => format!(
+            "Have peers reach {} at {}",
+            member(*id, snapshot),
+            peer_urls.join(", ")
+        ),
         Effect::MoveLeader { to } => format!("Make {} the leader", member(*to, snapshot)),
         Effect::Compact { revision } => format!(
             "Compact etcd's history up to the revision {revision}; no key is deleted, but older states of keys are gone"
@@ -151,6 +164,15 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
         Effect::Disarm { kind, member: id } => {
             let whose = id.map_or_else(String::new, |id| format!(" of {}", member(id, snapshot)));
             format!("End the alarm {}{whose}", kind.name())
+        }
+        Effect::Downgrade { to: Some(to) } => {
+            format!(
+                "Have etcd make the members' data files fit for {to}, so that members can be taken back to it"
+            )
+        }
+        Effect::Downgrade { to: None } => {
+            "End the way back to an older minor version: etcd stays at the one that all members run"
+                .to_owned()
         }
         Effect::Backup(effect) => backup(effect),
         Effect::Restore(effect) => restore(effect),
@@ -175,6 +197,11 @@ fn backup(effect: &BackupEffect) -> String {
         ),
         BackupEffect::Verify { key, .. } => format!("Read back what is stored as {key}"),
         BackupEffect::Delete { key } => format!("Delete the stored backup {key}"),
+        BackupEffect::Rehearse(rehearse) => format!(
+            "Restore {} into a throw-away member of {}, which nobody reaches, and ask what it holds",
+            rehearse.key, rehearse.image
+        ),
+        BackupEffect::EndRehearsal { run } => format!("Delete the pod of the rehearsal {run}"),
         BackupEffect::Release { finalizer } => format!("Take off the finalizer {finalizer}"),
     }
 }

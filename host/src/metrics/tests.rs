@@ -198,6 +198,58 @@ fn a_shadow_is_counted_until_its_object_is_gone() {
     assert!(!page.contains("\"next\""), "{page}");
 }
 
+/// An alert on the age of a proof must see a backup that was never proven, too.
+#[test]
+fn a_backup_that_was_never_proven_counts_from_its_creation() {
+    let (metrics, world) = looked(Leadership::alone());
+    let backup = |name: &str, verify: serde_json::Value, status: serde_json::Value| {
+        let key = ClusterKey {
+            kind: contract::ResourceKind::EtcdBackup,
+            name: name.to_owned(),
+            ..key()
+        };
+        let resource = Resource {
+            kind: "EtcdBackup".to_owned(),
+            name: name.to_owned(),
+            uid: name.to_owned(),
+            created: Millis(1_000_000),
+            spec: json!({"storageType": "S3", "backupPolicy": {"verify": verify}}),
+            status,
+            ..resource()
+        };
+        world.backups.put(key, resource);
+    };
+    let rehearsal = json!({"verdict": "Restores", "at": "2026-11-20T00:00:03Z", "lastSuccessDate": "2026-11-20T00:00:03Z"});
+    backup("never", json!("restore"), json!({}));
+    backup(
+        "proven",
+        json!("restore"),
+        json!({"succeeded": true, "rehearsal": rehearsal}),
+    );
+    backup("plain", json!(null), json!({"Reason": "no bucket"}));
+    let page = metrics.render().expect("a page");
+    let has = |line: &str| assert!(page.contains(line), "{line}\n{page}");
+    has("binnacle_backup_proven_timestamp_seconds{namespace=\"infra\",name=\"never\"} 1000");
+    has("binnacle_backup_proven_timestamp_seconds{namespace=\"infra\",name=\"proven\"} 1795132803");
+    has("binnacle_backup_restores{namespace=\"infra\",name=\"proven\"} 1");
+    has("binnacle_backup_last_success_timestamp_seconds{namespace=\"infra\",name=\"never\"} 1000");
+    has("binnacle_backup_failed{namespace=\"infra\",name=\"plain\"} 1");
+    assert!(!page.contains("proven_timestamp_seconds{namespace=\"infra\",name=\"plain\"}"));
+}
+
+/// What docs/examples/alerts.yaml asks for is there to be scraped.
+#[test]
+fn every_alert_asks_for_a_metric_that_there_is() {
+    let documented = include_str!("../../../docs/metrics.md");
+    let alerts = include_str!("../../../docs/examples/alerts.yaml");
+    let words = alerts.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("binnacle_")).collect();
+    assert!(asked.len() > 3, "{asked:?}");
+    for name in asked {
+        assert!(documented.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
+
 /// Each metric of a scrape has a row in docs/metrics.md, and each row is of a metric.
 #[test]
 fn every_metric_is_documented() {

@@ -22,6 +22,7 @@ pub(super) async fn snapshot(
     Snapshot {
         secrets: looked.secrets,
         backup: looked.view.map(Box::new),
+        operator_image: world.operator_image.clone(),
         outcomes: memory.outcomes.clone(),
         ..at_this_instant(resource)
     }

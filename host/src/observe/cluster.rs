@@ -5,7 +5,7 @@ use kube::Client;
 use serde::Deserialize;
 
 use super::secret::Looked;
-use super::{Memory, World, at_this_instant, etcd, live, restore};
+use super::{Memory, World, at_this_instant, etcd, guard, live, restore};
 use crate::key::ClusterKey;
 
 /// Takes the snapshot of one cluster.
@@ -42,6 +42,7 @@ pub(super) async fn snapshot(
         etcd,
         secrets,
         restores: restore::of_cluster(world, key),
+        guards: guard::of_cluster(world, key),
         operator_image: world.operator_image.clone(),
         old_lock,
         outcomes: memory.outcomes.clone(),

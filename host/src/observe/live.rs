@@ -155,7 +155,7 @@ pub async fn head(
             let api: Api<core::PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
             Ok(within(what, api.get_metadata_opt(name))
                 .await?
-                .map(|object| metadata_head(&object.metadata)))
+                .map(|object| claim_head(&object.metadata)))
         }
         ObjectKind::Service => {
             let api: Api<core::Service> = Api::namespaced(client.clone(), namespace);
@@ -190,6 +190,17 @@ fn pod_head(pod: core::Pod) -> Head {
             ended,
             running: pod.running,
             claim: pod.claim,
+            ..head.object
+        },
+        ..head
+    }
+}
+
+fn claim_head(metadata: &ObjectMeta) -> Head {
+    let head = metadata_head(metadata);
+    Head {
+        object: ObjectHead {
+            owner: project::claims_owner(metadata),
             ..head.object
         },
         ..head

@@ -166,7 +166,7 @@ pub fn volume(object: core::PersistentVolumeClaim) -> Volume {
             .map(|k8s_openapi::apimachinery::pkg::api::resource::Quantity(quantity)| quantity)
     };
     Volume {
-        owner: controller(&metadata),
+        owner: claims_owner(&metadata),
         created: millis(metadata.creation_timestamp.as_ref()).unwrap_or_default(),
         deleted: millis(metadata.deletion_timestamp.as_ref()),
         phase: match status.phase.as_deref() {
@@ -258,6 +258,19 @@ pub fn controller(metadata: &ObjectMeta) -> Option<String> {
         .iter()
         .find(|owner| owner.controller == Some(true))
         .map(|owner| owner.uid.clone())
+}
+
+/// UID of the cluster that a volume claim belongs to; one that outlives it has an annotation for that.
+#[must_use]
+pub fn claims_owner(metadata: &ObjectMeta) -> Option<String> {
+    let marked = || {
+        metadata
+            .annotations
+            .as_ref()?
+            .get(names::OWNER_ANNOTATION)
+            .cloned()
+    };
+    controller(metadata).or_else(marked)
 }
 
 /// The controlling owner in words: `Kind/name`, or `nobody`.

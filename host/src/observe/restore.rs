@@ -66,12 +66,12 @@ pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resour
 }
 
 impl World {
-    /// Whoever decides on what changed here, besides itself: the cluster that a restore names, the restores of a cluster
-    /// that are not over.
+    /// Whoever decides on what changed here, besides itself: the cluster that a restore or a backup is about, the restores
+    /// of a cluster that are not over, and the backups that it may wait for.
     #[must_use]
     pub fn concerned_by(&self, key: &ClusterKey) -> Vec<ClusterKey> {
         match key.kind {
-            ResourceKind::EtcdBackup => Vec::new(),
+            ResourceKind::EtcdBackup => self.guarded_by(key),
             ResourceKind::EtcdRestore => {
                 let name = self
                     .restores
@@ -86,7 +86,9 @@ impl World {
                     .into_iter()
                     .collect()
             }
-            ResourceKind::EtcdCluster => open_restores(&self.restores, key),
+            ResourceKind::EtcdCluster => {
+                [open_restores(&self.restores, key), self.guards_of(key)].concat()
+            }
         }
     }
 }

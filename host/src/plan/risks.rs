@@ -93,9 +93,11 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
         | Effect::Backup(_)
         | Effect::Restore(_) => return None,
     };

@@ -209,10 +209,12 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::SetImage { .. }
         | Effect::Issue { .. }
         | Effect::Promote { .. }
+        | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
         | Effect::Backup(_)
         | Effect::Restore(_) => What::Change,
     };

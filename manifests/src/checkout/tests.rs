@@ -183,6 +183,24 @@ fn a_bundle_without_what_olm_wants_is_refused_file_by_file() {
             "minKubeVersion `1.30.x` is no full version",
         ),
         (
+            csv,
+            "capabilities: Seamless Upgrades",
+            "capabilities: Seamless",
+            "`Seamless` is no level of capabilities",
+        ),
+        (
+            csv,
+            "createdAt: 2026-01-31T12:00:00Z",
+            "createdAt: yesterday",
+            "createdAt `yesterday` is no time",
+        ),
+        (
+            csv,
+            "operatorframework.io/os.linux: supported",
+            "operatorframework.io/os.linux: unknown",
+            "no label operatorframework.io/os.",
+        ),
+        (
             "bundle/0.2.0/metadata/annotations.yaml",
             "registry+v1",
             "registry",

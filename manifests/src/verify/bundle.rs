@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use semver::Version;
 use serde_json::Value;
 
+use super::card::card;
 use super::{Judged, items, text};
 use crate::bundle::Bundle;
 use crate::csv::PACKAGE;
@@ -18,7 +19,7 @@ const INSTALL_MODES: [&str; 4] = [
     "MultiNamespace",
     "AllNamespaces",
 ];
-const AGAIN: &str = "Change the crate `manifests` and run `make generate`";
+pub(super) const AGAIN: &str = "Change the crate `manifests` and run `make generate`";
 const ANNOTATIONS: [(&str, &str); 4] = [
     ("bundle.mediatype.v1", "registry+v1"),
     ("bundle.manifests.v1", "manifests/"),
@@ -81,7 +82,7 @@ pub(crate) fn bundle(folder: &str, bundle: &Bundle) -> Vec<Fault> {
                 "Shorten descriptions of the custom resource",
             );
             identity(&mut judged, csv, folder);
-            catalogue_card(&mut judged, csv);
+            card(&mut judged, csv);
             images(&mut judged, csv);
             apis(&mut judged, csv, &definitions);
             found.extend(judged.found);
@@ -164,74 +165,6 @@ fn identity(judged: &mut Judged<'_>, csv: &Value, folder: &str) {
         "the bundle installs one Deployment",
         AGAIN,
     );
-}
-
-/// What a catalog shows to people.
-fn catalogue_card(judged: &mut Judged<'_>, csv: &Value) {
-    let title = text(csv, "/spec/displayName").chars().count();
-    judged.expect(
-        (3..=50).contains(&title),
-        "displayName",
-        "displayName has 3 to 50 characters",
-        AGAIN,
-    );
-    judged.expect(
-        text(csv, "/spec/description").len() >= 20,
-        "description",
-        "the description is missing or too short",
-        AGAIN,
-    );
-    let category = text(csv, "/metadata/annotations/categories");
-    judged.expect(
-        category == "Database",
-        "categories",
-        format!("the category is `{category}`, which no catalog knows; it is `Database`"),
-        AGAIN,
-    );
-    let icons = items(csv, "/spec/icon");
-    judged.expect(
-        matches!(icons, [icon] if icon["mediatype"] == "image/svg+xml"),
-        "icon",
-        "there is not exactly one icon",
-        AGAIN,
-    );
-    judged.expect(
-        !text(csv, "/spec/provider/name").is_empty(),
-        "provider",
-        "the provider has no name",
-        AGAIN,
-    );
-    let mails = items(csv, "/spec/maintainers");
-    judged.expect(
-        !mails.is_empty() && mails.iter().all(|one| text(one, "/email").contains('@')),
-        "maintainers",
-        "a maintainer has a name and a mail address",
-        AGAIN,
-    );
-    let links = items(csv, "/spec/links");
-    judged.expect(
-        !links.is_empty()
-            && links
-                .iter()
-                .all(|one| text(one, "/url").starts_with("https://")),
-        "links",
-        "a link has a name and an absolute URL",
-        AGAIN,
-    );
-    for (key, value) in csv["metadata"]["annotations"]
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
-        if key.starts_with("features.operators.openshift.io/") {
-            judged.expect(
-                value == "true" || value == "false",
-                key,
-                format!("{key} is {value}; it is the text true or false"),
-                AGAIN,
-            );
-        }
-    }
 }
 
 /// Every image by digest, and each that runs among the related ones.

@@ -9,8 +9,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AlarmKind, BackupEffect, ClusterId, EtcdClusterStatus, Fingerprint, MemberId, Order,
-    RestoreEffect,
+    AlarmKind, BackupEffect, EtcdClusterStatus, MemberId, Order, Preconditions, RestoreEffect,
 };
 
 /// One effect on the world and what must hold immediately before it.
@@ -96,6 +95,13 @@ pub enum Effect {
         /// Who leaves.
         member: MemberId,
     },
+    /// `MemberUpdate` of a voter: where its peers reach it from then on. A learner would lose its mark by it.
+    UpdateMember {
+        /// Who.
+        member: MemberId,
+        /// Where.
+        peer_urls: Vec<String>,
+    },
     /// `MoveLeader`.
     MoveLeader {
         /// Who leads afterwards.
@@ -120,6 +126,13 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<MemberId>,
     },
+    /// `Maintenance/Downgrade`: etcd's own procedure that takes the cluster back by one minor version.
+    Downgrade {
+        /// The minor version that members are to be moved to, for example `3.5`: their data files are brought into its
+        /// format. None ends the procedure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
     /// What is done about a backup; for that kind of resource alone.
     Backup(BackupEffect),
     /// What is done about a restore; for that kind of resource alone.
@@ -141,10 +154,12 @@ impl Effect {
             Self::AddLearner { .. } => "AddLearner",
             Self::Promote { .. } => "Promote",
             Self::RemoveMember { .. } => "RemoveMember",
+            Self::UpdateMember { .. } => "UpdateMember",
             Self::MoveLeader { .. } => "MoveLeader",
             Self::Compact { .. } => "Compact",
             Self::Defragment { .. } => "Defragment",
             Self::Disarm { .. } => "Disarm",
+            Self::Downgrade { .. } => "Downgrade",
             Self::Backup(effect) => effect.name(),
             Self::Restore(effect) => effect.name(),
         }
@@ -163,10 +178,12 @@ impl Effect {
             | Self::AddLearner { .. }
             | Self::Promote { .. }
             | Self::RemoveMember { .. }
+            | Self::UpdateMember { .. }
             | Self::MoveLeader { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
             | Self::Disarm { .. }
+            | Self::Downgrade { .. }
             | Self::Backup(_)
             | Self::Restore(_) => None,
         }
@@ -185,9 +202,11 @@ impl Effect {
             Self::Issue { secret, .. } => secret.clone(),
             Self::Promote { member }
             | Self::RemoveMember { member }
+            | Self::UpdateMember { member, .. }
             | Self::Defragment { member } => member.to_string(),
             Self::MoveLeader { to } => to.to_string(),
             Self::Disarm { kind, .. } => kind.name().to_owned(),
+            Self::Downgrade { to } => to.clone().unwrap_or_default(),
             Self::Backup(effect) => effect.target().to_owned(),
             Self::Restore(effect) => effect.target().to_owned(),
         }
@@ -205,13 +224,14 @@ impl Effect {
         )
     }
 
-    /// Whether it changes who has a vote or who leads.
+    /// Whether it changes etcd's list of members or who leads.
     #[must_use]
     pub const fn is_membership_change(&self) -> bool {
         match self {
             Self::AddLearner { .. }
             | Self::Promote { .. }
             | Self::RemoveMember { .. }
+            | Self::UpdateMember { .. }
             | Self::MoveLeader { .. } => true,
             Self::UpdateStatus { .. }
             | Self::Event { .. }
@@ -223,6 +243,7 @@ impl Effect {
             | Self::Compact { .. }
             | Self::Defragment { .. }
             | Self::Disarm { .. }
+            | Self::Downgrade { .. }
             | Self::Backup(_)
             | Self::Restore(_) => false,
         }
@@ -313,83 +334,4 @@ impl Child {
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
     }
-}
-
-/// What a fresh read must show immediately before the effect. An absent field asks for nothing; which fields an
-/// effect must carry is the envelope's rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Preconditions {
-    /// UID of the resource. Always there.
-    pub resource_uid: String,
-    /// resourceVersion of the resource, for its status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_version: Option<String>,
-    /// The child as it was in the snapshot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectPrecondition>,
-    /// resourceVersion of the child, for an effect that relies on what the snapshot says of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object_version: Option<String>,
-    /// The volume claim a pod is built on: its UID.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim_uid: Option<String>,
-    /// `status.birth.token` of the resource, for a pod that starts with the state `new`; no cluster id may be recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub birth_token: Option<String>,
-    /// The etcd cluster that must answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster_id: Option<ClusterId>,
-    /// The member list, confirmed by a quorum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub members: Option<Fingerprint>,
-    /// Who leads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leader: Option<MemberId>,
-    /// The member whose pod or disk is touched, if it is in the member list: the count of healthy voters is without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub touches: Option<MemberId>,
-    /// Healthy voters that must remain after the effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub healthy_voters: Option<u32>,
-    /// The member of this name must not be in the list: for the pod and the disk of one that left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub departed: Option<String>,
-    /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub scaled_to_zero: bool,
-    /// `status.run.id` of the backup or restore must be this one, for what the run does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
-    /// `status.recovery` must be under way, `spec.quorumRecovery` agree with it and no quorum answer: for the pods that a
-    /// recovery stops, and for the survivor's.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub recovery: bool,
-    /// `status.restoration` must be under way for this EtcdRestore, which must be proven: for the pods that a restoration
-    /// stops, and for the one that it fills.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restore: Option<RestoreRef>,
-}
-
-/// An EtcdRestore of the resource's namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreRef {
-    /// Its name.
-    pub name: String,
-    /// Its UID.
-    pub uid: String,
-}
-
-/// A child's state a decision relied on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ObjectPrecondition {
-    /// No object of that kind and name.
-    Absent,
-    /// This very object.
-    Present {
-        /// Its UID.
-        uid: String,
-    },
 }

@@ -3,21 +3,29 @@
 //! Spellings such as `Reason`, `clientTLSSecret` and `timeoutInSecond` are those of the archived coreos etcd-operator,
 //! whose manifests apply unchanged. Validation is the reconciler's.
 
+mod before;
 mod effect;
 mod place;
+mod rehearsal;
 mod view;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Condition;
+pub use before::{BackupBefore, RiskyAct};
 pub use effect::{BackupEffect, Take};
 pub use place::{BackupKey, Place, StoreKind};
+pub use rehearsal::{
+    Contents, Rehearsal, RehearsalPod, RehearsalRun, RehearsalState, RehearsalVerdict, Rehearse,
+};
 pub use view::{
     BackupView, SnapshotContent, SourceEndpoint, Stored, StoredObject, Transfer, TransferState,
 };
 
 /// The finalizer that the archived operator left on periodic backups.
 pub const OLD_FINALIZER: &str = "backup-operator-periodic";
+/// The one value of `spec.backupPolicy.verify`.
+pub const VERIFY_BY_RESTORE: &str = "restore";
 
 /// The wish for a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +113,17 @@ pub struct BackupPolicy {
     /// Of so many last hours, days and so on that have a backup, the newest one of each is kept. Counted in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepPolicy>,
+    /// Before which acts on the cluster of `clusterRef` one is taken, besides: they wait for it, and are not begun without
+    /// it. Without a schedule these are the only ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Vec<RiskyAct>>,
+    /// `restore` proves that the newest backup restores: it is restored into a throw-away member that nobody reaches, and
+    /// what that one holds is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
+    /// When that is done, as `schedule` has it and in its `timeZone`. Default: for each backup, once it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify_schedule: Option<String>,
 }
 
 /// Of how many periods the newest backup is kept. Periods without a backup are not counted.
@@ -213,10 +232,26 @@ impl EtcdBackupSpec {
         policy.schedule.as_deref().filter(|text| !text.is_empty())
     }
 
+    /// Whether it is tried whether the newest backup restores.
+    #[must_use]
+    pub fn rehearses(&self) -> bool {
+        let policy = self.backup_policy.as_ref();
+        policy.is_some_and(|policy| policy.verify.as_deref() == Some(VERIFY_BY_RESTORE))
+    }
+
     /// Whether backups are taken again and again, each under a name of its own.
     #[must_use]
     pub fn is_periodic(&self) -> bool {
-        self.interval().is_some() || self.schedule().is_some()
+        self.interval().is_some() || self.schedule().is_some() || !self.before().is_empty()
+    }
+
+    /// Before which acts one is taken.
+    #[must_use]
+    pub fn before(&self) -> &[RiskyAct] {
+        let policy = self.backup_policy.as_ref();
+        policy
+            .and_then(|policy| policy.before.as_deref())
+            .unwrap_or_default()
     }
 }
 
@@ -240,6 +275,9 @@ pub struct EtcdBackupStatus {
     /// When the last one succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_success_date: Option<String>,
+    /// When one last failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure_date: Option<String>,
     /// Where the last backup is: BUCKET/KEY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -252,6 +290,21 @@ pub struct EtcdBackupStatus {
     /// How long it took to stream and to read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_milliseconds: Option<i64>,
+    /// What the member that it was taken from said of its keys at the backup's revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
+    /// Whether the newest backup that was tried restores, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<String>,
+    /// The last time that this was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
+    /// The try under way. Written before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal_run: Option<RehearsalRun>,
+    /// When it is tried next, where that has a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_rehearsal: Option<String>,
     /// The run under way. Written before it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<BackupRun>,

@@ -109,6 +109,9 @@ pub struct PodPolicy {
     /// A volume claim for each member. Without it members keep their data in the pod (emptyDir) and lose it with the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
+    /// What becomes of the members' volume claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistent_volume_claim_retention_policy: Option<ClaimRetention>,
     /// Accepted and not used: pods need no init container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busybox_image: Option<String>,
@@ -131,6 +134,37 @@ pub struct PodPolicy {
     pub cluster_domain: Option<String>,
 }
 
+/// What becomes of the members' volume claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimRetention {
+    /// Delete: they go with the EtcdCluster. Retain: they stay when it is deleted, and belong to nobody then. The claim of a
+    /// member that leaves goes in either case. Default: Delete.
+    #[serde(default)]
+    pub when_deleted: WhenDeleted,
+}
+
+/// Whether something goes with what it belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum WhenDeleted {
+    /// It goes, too.
+    #[default]
+    Delete,
+    /// It stays.
+    Retain,
+}
+
+impl PodPolicy {
+    /// Whether volume claims stay when the cluster is deleted.
+    #[must_use]
+    pub fn retains_claims(&self) -> bool {
+        let policy = self.persistent_volume_claim_retention_policy.as_ref();
+        policy.is_some_and(|policy| policy.when_deleted == WhenDeleted::Retain)
+    }
+}
+
 /// Certificates for peers and clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -142,6 +176,9 @@ pub struct TlsPolicy {
     /// Certificates that the operator makes and renews, with authorities of the cluster's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoTls>,
+    /// Members take clients without TLS, too, at the same port: while clients move to TLS or away from it. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_clients: bool,
 }
 
 /// Certificates that the operator makes and renews.

@@ -108,6 +108,9 @@ pub struct EndpointStatus {
     /// The version of its data files, from 3.6 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_version: Option<String>,
+    /// The version that the cluster is being taken back to by etcd's own procedure, for example `3.5.0`; from 3.6 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub downgrade: Option<String>,
     /// Raft term.
     #[serde(default)]
     pub raft_term: u64,

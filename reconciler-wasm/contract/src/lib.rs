@@ -16,6 +16,7 @@ mod kind;
 mod kubernetes;
 mod module;
 pub mod names;
+mod precondition;
 mod predecessor;
 mod report;
 mod restore;
@@ -23,18 +24,17 @@ mod snapshot;
 mod status;
 mod tls;
 
-pub use action::{
-    Action, Child, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions, RestoreRef,
-};
+pub use action::{Action, Child, Effect, EventType, ObjectKind};
 pub use backup::{
-    AbsStore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView, ClusterRef,
-    EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER, OssStore, Place,
-    S3Store, SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer,
-    TransferState,
+    AbsStore, BackupBefore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView,
+    ClusterRef, Contents, EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER,
+    OssStore, Place, Rehearsal, RehearsalPod, RehearsalRun, RehearsalState, RehearsalVerdict,
+    Rehearse, RiskyAct, S3Store, SnapshotContent, SourceEndpoint, StoreKind, Stored, StoredObject,
+    Take, Transfer, TransferState, VERIFY_BY_RESTORE,
 };
 pub use cluster::{
-    AutoTls, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy, QuorumRecovery,
-    StaticTls, TlsPolicy, UpgradePolicy, VERSION,
+    AutoTls, ClaimRetention, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy,
+    QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION, WhenDeleted,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
@@ -52,6 +52,7 @@ pub use module::{
     ModuleSource, OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
     ReconcilerModuleStatus, SelfTest,
 };
+pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef};
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{

@@ -33,6 +33,15 @@ pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-
 pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 /// Annotation of a pod: fingerprints of the authorities that its etcd was started with.
 pub const AUTHORITIES_ANNOTATION: &str = "etcd.database.coreos.com/authorities";
+/// Annotation of a volume claim that outlives its cluster: UID of the cluster, in the place of an owner reference.
+pub const OWNER_ANNOTATION: &str = "etcd.database.coreos.com/owner";
+/// Annotation of a pod: from whom its etcd takes plain text although it has certificates: [`PLAIN_PEERS`],
+/// [`PLAIN_CLIENTS`], or both with a comma between.
+pub const PLAIN_ANNOTATION: &str = "etcd.database.coreos.com/plain";
+/// The other members, in [`PLAIN_ANNOTATION`].
+pub const PLAIN_PEERS: &str = "peers";
+/// Clients, in [`PLAIN_ANNOTATION`].
+pub const PLAIN_CLIENTS: &str = "clients";
 /// Which kind of the archived coreos operator serves a cluster.
 pub const SCOPE_ANNOTATION: &str = "etcd.database.coreos.com/scope";
 /// The one value of [`SCOPE_ANNOTATION`] that has a meaning: the operator of all namespaces.
@@ -52,6 +61,12 @@ pub const FETCH_CONTAINER: &str = "fetch";
 pub const RESTORE_CONTAINER: &str = "restore";
 /// The container that puts the data folder into its place.
 pub const PLACE_CONTAINER: &str = "place";
+/// The container that says what the restored member of a rehearsal holds.
+pub const WITNESS_CONTAINER: &str = "witness";
+/// Label `app` of the pods of rehearsals, which belong to no cluster.
+pub const REHEARSAL_APP: &str = "etcd-rehearsal";
+/// Image repository where a spec names none.
+pub const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Where a member's disk is mounted; the data is in its folder `data`.
 pub const DATA_MOUNT: &str = "/var/etcd";
 /// The folder of a disk in which a backup becomes a data folder.
@@ -108,6 +123,12 @@ pub fn made_secret(cluster: &str, role: TlsRole) -> String {
 #[must_use]
 pub fn authorities_secret(cluster: &str) -> String {
     format!("{cluster}-authorities")
+}
+
+/// Name of the pod of a rehearsal: runs have different names for ever.
+#[must_use]
+pub fn rehearsal_pod(run: &str) -> String {
+    format!("rehearsal-{run}")
 }
 
 /// Labels that every child carries and Services select by.

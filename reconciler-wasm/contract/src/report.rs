@@ -169,6 +169,8 @@ reasons! {
     UnsupportedVersion,
     /// Members are moved to the asked version or repository, one at a time.
     Upgrading,
+    /// The cluster goes back by one minor version, by etcd's own procedure, which comes before the first member is moved.
+    Downgrading,
     /// A restarted member receives what it missed before the next one is restarted.
     CatchingUp,
     /// Members are to be moved to another version or repository, and something must pass first.
@@ -197,6 +199,8 @@ reasons! {
     AuthoritiesChanged,
     /// The spec asks for other certificates, or none, than the members were started with.
     TlsNotApplied,
+    /// TLS is turned on or off: members are restarted one by one, and each gets its other address before.
+    TurningTls,
     /// An even number of members tolerates no more failures than one member less.
     EvenSize,
     /// A backup is being streamed into the store or read back from it.
@@ -213,8 +217,18 @@ reasons! {
     BackupsSuspended,
     /// Backups were due while nobody was there to take them.
     BackupsMissed,
+    /// A backup is taken before something that is hard to take back, which waits for it.
+    BackupBeforeChange,
     /// Stored backups beyond the number that is kept are deleted.
     BackupsDeleted,
+    /// It is tried in a throw-away member whether the newest backup restores.
+    RehearsalUnderWay,
+    /// The newest backup was restored into a throw-away member, which holds what was backed up.
+    RehearsalSucceeded,
+    /// The newest backup could not be restored, or what was restored is not what was backed up.
+    RehearsalFailed,
+    /// Whether the newest backup restores could not be tried; it is tried again.
+    RehearsalWaiting,
     /// A backup that is to be restored is read from its first byte to its last, before anything is touched.
     ProvingSnapshot,
     /// A restore is asked for, and something must pass or be said first. Nothing was touched.

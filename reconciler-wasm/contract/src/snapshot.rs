@@ -34,11 +34,11 @@ impl<T> Observed<T> {
         }
     }
 
-    const fn absent() -> Self {
+    pub(crate) const fn absent() -> Self {
         Self::Absent
     }
 
-    const fn is_absent(&self) -> bool {
+    pub(crate) const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 }
@@ -77,6 +77,13 @@ pub struct Snapshot {
         skip_serializing_if = "Observed::is_absent"
     )]
     pub restores: Observed<Vec<Resource>>,
+    /// The EtcdBackups that name this cluster and are taken before something that is hard to take back. `Absent` in
+    /// recordings of hosts that knew none.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub guards: Observed<Vec<Resource>>,
     /// The operator's own image, as it was told: the only one beside etcd's that a member's pod may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator_image: Option<String>,
@@ -117,6 +124,7 @@ impl Snapshot {
             backup: None,
             restore: None,
             restores: Observed::Absent,
+            guards: Observed::Absent,
             operator_image: None,
             old_lock: Observed::Absent,
             outcomes: Vec::new(),

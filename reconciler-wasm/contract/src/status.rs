@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, MemberId, Restoration, TlsSecrets};
+use crate::{BackupBefore, ClusterId, MemberId, Restoration, TlsSecrets};
 
 /// The observed state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,10 +65,13 @@ pub struct EtcdClusterStatus {
     /// The EtcdRestore that the cluster goes on from, and how far that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restoration: Option<Restoration>,
+    /// The backup that is waited for before something that is hard to take back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup_before: Option<BackupBefore>,
     /// What is remembered of each member, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub member_records: Vec<MemberRecord>,
-    /// The Secrets that the members were started with; none means plain text.
+    /// The Secrets that the members are started with; none means plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSecrets>,
     /// The generation of the authorities that the operator made.
@@ -265,6 +268,9 @@ pub struct MemberRecord {
     /// How often its pod was made again since it was last healthy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recreations: i64,
+    /// Its peers reach it in plain text although members have certificates for one another: TLS is being turned on or off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_peer: bool,
 }
 
 /// Whether a member votes.

@@ -6,7 +6,8 @@
 //! # Flow
 //! 1. `plan` turns the spec into a [`plan::Plan`], or says what is invalid.
 //! 2. A run under way is attended; else one that is due begins.
-//! 3. Backups beyond the number that is kept are deleted, while no run is under way.
+//! 3. Backups beyond the number that is kept are deleted, while no run and no rehearsal is under way.
+//! 4. Beside that it is tried whether the newest restores, where the spec asks for it.
 //!
 //! # Guarantees
 //! A backup that is taken once and has succeeded or failed is never run again. Nothing counts as a backup that was not
@@ -14,6 +15,7 @@
 
 mod course;
 mod plan;
+mod rehearse;
 mod retention;
 mod rhythm;
 mod run;
@@ -24,6 +26,7 @@ use contract::{BackupEffect, Decision, Effect, FindingKind, OLD_FINALIZER, Reaso
 
 use crate::{pre, stored};
 use course::Course;
+pub(crate) use schedule::began_since;
 
 /// Decides on a backup.
 pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
@@ -45,13 +48,16 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
             return course.end();
         }
     };
-    if plan.rhythm.is_none() && memory.is_over() {
+    let is_over = plan.rhythm.is_none() && memory.is_over();
+    if is_over {
         course.find(
             FindingKind::Note,
             Reason::AsSpecified,
             "It was taken once and is not run again. Create another EtcdBackup for another one.",
         );
-        return course.end();
+        if plan.rehearsals.is_none() && memory.rehearsal_run.is_none() {
+            return course.end();
+        }
     }
     course.past_failures();
     let Some(view) = snapshot.backup.as_deref() else {
@@ -63,10 +69,14 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         return course.end();
     };
     match &memory.run {
+        _ if is_over => {}
         Some(under_way) => run::attend(&mut course, &plan, view, under_way),
-        None if schedule::is_due(&mut course, &plan) => run::begin(&mut course, &plan, view),
+        None if schedule::is_due(&mut course, &plan, view) => run::begin(&mut course, &plan, view),
+        // What is being restored must stay until that has ended.
+        None if memory.rehearsal_run.is_some() => {}
         None => retention::keep(&mut course, &plan, view),
     }
+    rehearse::attend(&mut course, &plan, view);
     course.end()
 }
 

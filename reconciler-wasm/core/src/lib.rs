@@ -109,6 +109,7 @@ fn decide(step: Step) -> Decision {
         sleep: _,
         recovery: _,
         restoration: _,
+        backup_before: _,
         recreated: _,
         space_cure: _,
         moved: _,

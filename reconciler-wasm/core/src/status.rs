@@ -94,7 +94,9 @@ pub(crate) fn render(
         &cluster.tls.in_use
     };
     let is_born = cluster_id.is_some() || birth.is_some() || is_filled;
-    let tls = Some(secrets.clone()).filter(|secrets| is_born && !secrets.is_plain());
+    // That all is plain text is remembered as long as a pod tells otherwise.
+    let tls = Some(secrets.clone())
+        .filter(|secrets| is_born && (!secrets.is_plain() || snapshot_has_certificates(snapshot)));
     let mut status = EtcdClusterStatus {
         phase: phase(memory.phase, cluster_id, birth.is_some() || is_filled),
         reason: String::new(),
@@ -125,12 +127,13 @@ pub(crate) fn render(
             None => memory.recovery.clone(),
         },
         restoration,
+        backup_before: step::guard::remembered(cluster, situation, living, step),
         member_records: memory.member_records.clone(),
         space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
     };
     if let Some(living) = living {
-        status.member_records = records::records(situation, living, step);
+        status.member_records = records::records(&cluster.tls, situation, living, step);
         count(&mut status, living);
         if let (Stage::Formed { .. }, Plan::Move(_)) =
             (&situation.stage, upgrade::plan(cluster, living))
@@ -157,6 +160,12 @@ pub(crate) fn render(
         &status.certificates,
     );
     status
+}
+
+fn snapshot_has_certificates(snapshot: &Snapshot) -> bool {
+    let pods = snapshot.objects.pods.seen().into_iter().flatten();
+    let mut own = pods.filter(|pod| pod.owner.as_deref() == Some(snapshot.resource.uid.as_str()));
+    own.any(|pod| pod.peer_secret.is_some() || pod.server_secret.is_some())
 }
 
 /// Nothing of those who were there before is true of whoever comes.

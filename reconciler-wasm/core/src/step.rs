@@ -11,6 +11,7 @@ mod corrupt;
 mod depart;
 mod ended;
 mod furnish;
+pub(crate) mod guard;
 mod issue;
 mod join;
 mod leave;
@@ -63,6 +64,8 @@ pub(crate) struct Step {
     pub(crate) recovery: Option<Change>,
     /// What becomes of the memory of a restoration; nothing changes when absent.
     pub(crate) restoration: Option<Restoring>,
+    /// The backup that is waited for; what is remembered stays while its act is asked for when absent.
+    pub(crate) backup_before: Option<contract::BackupBefore>,
     /// The member whose pod is taken down to be made again.
     pub(crate) recreated: Option<String>,
     /// What is done about a lack of space, to be remembered before it is done.

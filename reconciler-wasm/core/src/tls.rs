@@ -1,19 +1,21 @@
 //! Which certificates the members use, and what is wrong with them in words.
 //!
-//! Members keep what they were born with: the scheme is part of every address etcd remembers. Reads digests and dates
-//! of Secrets; their data is nowhere here.
+//! The scheme is part of every address that etcd remembers, so TLS between members is turned on and off in steps, which
+//! [`turn`] knows. Reads digests and dates of Secrets; their data is nowhere here.
 
 mod authorities;
 mod complaint;
+mod turn;
 mod validity;
 
 use contract::{
     EtcdClusterStatus, Finding, FindingKind, Observed, Pod, Reason, Snapshot, TlsFiles, TlsRole,
-    TlsSecrets,
+    TlsSecrets, names,
 };
 
 use crate::validate::Cluster;
 use complaint::{Complaint, complaint};
+use turn::Turn;
 
 use authorities::Authorities;
 
@@ -36,6 +38,9 @@ pub(crate) struct Tls {
     is_made: bool,
     /// How the spec differs from what is in use.
     not_applied: Option<String>,
+    /// Members take clients without TLS, too.
+    plain_clients: bool,
+    turn: Turn,
 }
 
 impl Tls {
@@ -48,13 +53,60 @@ impl Tls {
         }
     }
 
-    /// The scheme of the URLs of a role.
-    pub(crate) const fn scheme(&self, role: TlsRole) -> &'static str {
-        if self.files(role).is_some() {
+    /// The scheme by which peers reach a member.
+    pub(crate) fn peer_scheme(&self, member: &str) -> &'static str {
+        if self.peer.is_some() && !self.turn.is_plain(member) {
             "https"
         } else {
             "http"
         }
+    }
+
+    /// The schemes by which members take clients.
+    pub(crate) const fn client_schemes(&self) -> &'static [&'static str] {
+        match (self.server.is_some(), self.plain_clients) {
+            (false, _) => &["http"],
+            (true, false) => &["https"],
+            (true, true) => &["https", "http"],
+        }
+    }
+
+    /// The scheme of the addresses that members tell clients. Whoever asks them without TLS must be able to use these.
+    pub(crate) const fn client_scheme(&self) -> &'static str {
+        match (self.server.is_some(), self.plain_clients) {
+            (true, false) => "https",
+            (false, _) | (true, true) => "http",
+        }
+    }
+
+    /// Whether peers reach a member in plain text although members have certificates for one another.
+    pub(crate) fn is_plain_peer(&self, member: &str) -> bool {
+        self.peer.is_some() && self.turn.is_plain(member)
+    }
+
+    /// Whether a member is to have another address than it has in etcd's list.
+    pub(crate) fn is_misplaced(&self, member: &str) -> bool {
+        self.peer.is_some() && self.turn.is_misplaced(member)
+    }
+
+    /// What the annotation of a new pod says of plain text; none where all that has certificates insists on them.
+    pub(crate) fn plain(&self, member: &str) -> Option<String> {
+        let peers = self.is_plain_peer(member).then_some(names::PLAIN_PEERS);
+        let clients = (self.server.is_some() && self.plain_clients).then_some(names::PLAIN_CLIENTS);
+        let all: Vec<&str> = [peers, clients].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(","))
+    }
+
+    /// Whether the pod of a member listens at the address that peers have for it.
+    pub(crate) fn is_reached(&self, member: &str, pod: &Pod) -> bool {
+        turn::listens_plain(pod) == (self.peer_scheme(member) == "http")
+    }
+
+    /// Whether the pod of a member was started with the certificates that members are started with.
+    pub(crate) fn fits(&self, member: &str, pod: &Pod) -> bool {
+        pod.peer_secret.as_deref() == self.in_use.of_role(TlsRole::Peer)
+            && pod.server_secret.as_deref() == self.in_use.of_role(TlsRole::Server)
+            && pod.annotations.get(names::PLAIN_ANNOTATION) == self.plain(member).as_ref()
     }
 
     /// Whether a new member would find certificates that work.
@@ -84,11 +136,18 @@ impl Tls {
             .iter()
             .filter(|complaint| !self.is_made || complaint.reason == Reason::SecretUnreadable)
             .map(|complaint| (complaint.reason, complaint.message.clone()));
+        let awaited = self
+            .turn
+            .awaited
+            .iter()
+            .filter(|complaint| !self.is_made || complaint.reason == Reason::SecretUnreadable)
+            .map(|complaint| (complaint.reason, complaint.message.clone()));
         let not_applied = self
             .not_applied
             .iter()
             .map(|message| (Reason::TlsNotApplied, message.clone()));
         complaints
+            .chain(awaited)
             .chain(not_applied)
             .map(|(reason, message)| Finding {
                 kind: FindingKind::Blocked,
@@ -104,17 +163,21 @@ pub(crate) fn of(cluster: &Cluster, snapshot: &Snapshot, memory: &EtcdClusterSta
     let wanted = &cluster.wanted_tls;
     let is_born = memory.birth.is_some() || memory.cluster_id.is_some();
     let mut in_use = in_use(wanted, is_born, snapshot, memory);
-    if in_use.server.is_some() && wanted.operator.is_some() {
-        // Which certificate the operator shows is no business of the members' pods.
-        in_use.operator.clone_from(&wanted.operator);
-    }
     let members: Vec<&str> = memory
         .member_records
         .iter()
         .map(|record| record.name.as_str())
         .collect();
+    let turn = turn::follow(cluster, snapshot, memory, &members, &mut in_use);
+    if in_use.server.is_some() && wanted.operator.is_some() {
+        // Which certificate the operator shows is no business of the members' pods.
+        in_use.operator.clone_from(&wanted.operator);
+    }
     Tls {
-        not_applied: is_born.then(|| not_applied(wanted, &in_use)).flatten(),
+        not_applied: is_born
+            .then(|| not_applied(wanted, &in_use, &turn))
+            .flatten(),
+        turn,
         ..resolve(cluster, snapshot, in_use, &members)
     }
 }
@@ -152,7 +215,10 @@ fn in_use(
     }
 }
 
-fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets) -> Option<String> {
+fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets, turn: &Turn) -> Option<String> {
+    let is_under_way = |role: TlsRole| {
+        turn.why_not.is_none() && (wanted.of_role(role).is_none() || in_use.of_role(role).is_none())
+    };
     let differences: Vec<String> = [TlsRole::Peer, TlsRole::Server]
         .into_iter()
         .filter_map(|role| {
@@ -160,7 +226,7 @@ fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets) -> Option<String> {
                 secret.map_or_else(|| "plain text".to_owned(), |name| format!("Secret {name}"))
             };
             let (asked, found) = (wanted.of_role(role), in_use.of_role(role));
-            (asked != found).then(|| {
+            (asked != found && !is_under_way(role)).then(|| {
                 format!(
                     "{} asks for {} and members use {}",
                     role.field(),
@@ -171,10 +237,13 @@ fn not_applied(wanted: &TlsSecrets, in_use: &TlsSecrets) -> Option<String> {
         })
         .collect();
     (!differences.is_empty()).then(|| {
+        let way = turn.why_not.clone().unwrap_or_else(|| {
+            "members of a living cluster do not go from one Secret to another. Put the new certificates into the Secret \
+             that is in use, or turn TLS off first"
+                .to_owned()
+        });
         format!(
-            "{}. That is not in effect: this version of the operator does not change the certificates' Secrets, nor turn \
-             TLS on or off, in a living cluster. Put the new certificates into the Secret that is in use, set spec.TLS \
-             back, or move the data to a new cluster that is created with the wanted spec.TLS.",
+            "{}. That is not in effect: {way}.",
             differences.join("; ")
         )
     })
@@ -210,6 +279,8 @@ fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: 
         can_build,
         is_made: cluster.generation.is_some(),
         not_applied: None,
+        plain_clients: cluster.plain_clients,
+        turn: Turn::default(),
     }
 }
 

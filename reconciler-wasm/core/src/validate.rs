@@ -11,8 +11,6 @@ use semver::Version;
 use crate::tls::Tls;
 use crate::{build, stored};
 
-/// Image repository when the spec names none.
-const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Version when the spec names none.
 const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
 /// The minor versions of etcd 3 that this operator runs.
@@ -59,6 +57,8 @@ pub(crate) struct Cluster {
     pub(crate) generation: Option<i64>,
     /// The Secrets that the spec names.
     pub(crate) wanted_tls: TlsSecrets,
+    /// `spec.TLS.plainClients`.
+    pub(crate) plain_clients: bool,
     /// The certificates that members use.
     pub(crate) tls: Tls,
     /// Pods that the archived operator made are to be made anew.
@@ -95,13 +95,13 @@ impl Cluster {
 
     /// Where peers reach a member.
     pub(crate) fn peer_url(&self, member: &str) -> String {
-        let scheme = self.tls.scheme(TlsRole::Peer);
+        let scheme = self.tls.peer_scheme(member);
         format!("{scheme}://{}:{}", self.host(member), names::PEER_PORT)
     }
 
     /// Where clients reach a member.
     pub(crate) fn client_url(&self, member: &str) -> String {
-        let scheme = self.tls.scheme(TlsRole::Server);
+        let scheme = self.tls.client_scheme();
         format!("{scheme}://{}:{}", self.host(member), names::CLIENT_PORT)
     }
 
@@ -119,6 +119,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
     check_name(&resource.name)?;
     let wanted_tls = check_tls(spec.tls.as_ref(), &resource.name)?;
+    let plain_clients = spec.tls.as_ref().is_some_and(|tls| tls.plain_clients);
     let mut findings = Vec::new();
     let version = check_version(spec.version.as_deref(), &mut findings)?;
     let repository = check_repository(spec.repository.as_deref())?;
@@ -149,6 +150,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
             .and_then(|tls| tls.auto)
             .map(|auto| auto.generation.unwrap_or(1)),
         wanted_tls,
+        plain_clients,
         tls: Tls::default(),
         findings,
     })
@@ -232,7 +234,7 @@ fn check_version(asked: Option<&str>, findings: &mut Vec<Finding>) -> Result<Ver
 
 fn check_repository(asked: Option<&str>) -> Result<&str, Finding> {
     let repository = match asked {
-        None | Some("") => DEFAULT_REPOSITORY,
+        None | Some("") => names::DEFAULT_REPOSITORY,
         Some(repository) => repository,
     };
     if repository.contains('@') {

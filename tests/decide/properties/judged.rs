@@ -127,9 +127,11 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::Delete { .. }
             | Effect::Issue { .. }
             | Effect::AddLearner { .. }
+            | Effect::UpdateMember { .. }
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Disarm { .. }
+            | Effect::Downgrade { .. }
             | Effect::Backup(_)
             | Effect::Restore(_) => continue,
         };
@@ -150,7 +152,10 @@ pub(super) fn hurries(snapshot: &Snapshot, decision: &Decision) -> Option<String
     let changes = effects().filter(|effect| {
         matches!(
             effect,
-            Effect::AddLearner { .. } | Effect::Promote { .. } | Effect::RemoveMember { .. }
+            Effect::AddLearner { .. }
+                | Effect::Promote { .. }
+                | Effect::RemoveMember { .. }
+                | Effect::UpdateMember { .. }
         )
     });
     let changes = changes.count();

@@ -1,55 +1,33 @@
-//! Four releases made of this very source and published to the testbed's registry: operator images, bundles, catalog.
+//! Releases published to the testbed's registry, as a maintainer would: operator images, bundles, catalogs.
 //!
-//! They differ in what releases differ in: each has a module of its own, and from the third on the custom resource knows a
-//! field more.
+//! The releases of the catalog differ in what releases differ in: each has a module of its own, and from the third on the
+//! custom resource knows a field more.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use manifests::{Bundle, New, Release, Table, catalog, promote, release};
-use serde_json::json;
 use tokio::process::Command;
 
+use super::releases::{PROMOTED, REPOSITORY, VERSIONS, newer_definition};
+use super::{Published, Releases};
 use crate::testbed::Progress;
 use crate::testbed::registry::Registry;
 
-/// The versions, in the order of their making.
-const VERSIONS: [&str; 4] = ["0.1.0", "0.2.0", "0.3.0", "0.4.0"];
-/// Those that are promoted to `prod`.
-const PROMOTED: [&str; 2] = ["0.2.0", "0.4.0"];
-/// The first version whose custom resource has the further field.
-const NEWER_DEFINITION: &str = "0.3.0";
-const REPOSITORY: &str = "binnacle";
 const MODULE_IN_IMAGE: &str = "/usr/share/binnacle/reconciler.wasm";
 
-/// A published release.
-#[derive(Clone, Debug)]
-pub struct Published {
-    /// Its entry in the table.
-    pub release: Release,
-    /// Its bundle.
-    pub bundle: Bundle,
-    /// Where the bundle's files lie.
-    pub folder: PathBuf,
-}
-
-/// The releases and their catalog.
+/// Published releases and their catalog.
 #[derive(Clone, Debug)]
 pub struct Publication {
-    /// The table.
-    pub table: Table,
-    /// The releases, oldest first.
-    pub releases: Vec<Published>,
-    /// The folder that the catalog's image serves.
-    pub configs: PathBuf,
+    /// The releases.
+    pub releases: Releases,
     /// The catalog's image, as nodes name it.
     pub catalog: String,
 }
 
 impl Publication {
-    /// Makes and publishes all of it; files go into `folder`.
+    /// Makes and publishes the four releases of this program; files go into `folder`.
     pub async fn make(
         registry: &Registry,
         program: &Path,
@@ -57,14 +35,9 @@ impl Publication {
         folder: &Path,
         progress: &Progress,
     ) -> Result<Self> {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::create_dir_all(folder)?;
+        let mut releases = Releases::new(folder)?;
         let program = stripped(program, folder).await?;
         let module = fs::read(module).context("the sealed module")?;
-        let mut table = Table::default();
-        let mut releases: Vec<Published> = Vec::new();
         for version in VERSIONS {
             progress.say(&format!("publishing release {version}"));
             let file = folder.join(format!("reconciler-{version}.wasm"));
@@ -72,86 +45,40 @@ impl Publication {
             let image = registry
                 .push_operator(&program, &[(&file, MODULE_IN_IMAGE)], REPOSITORY, progress)
                 .await?;
-            let frozen = releases.last().map(|last| last.bundle.image().digest());
-            let new = New {
-                version: version.parse()?,
-                image,
-                created: "2026-01-31T12:00:00Z".to_owned(),
-                upgrades_from: None,
-                frozen,
-            };
-            table = accepted(release(&table, new))?;
+            let made = releases.add(version, image, newer_definition)?;
+            push_bundle(registry, made).await?;
             if PROMOTED.contains(&version) {
-                table = accepted(promote(&table, &version.parse()?))?;
+                releases.promote(version)?;
             }
-            let entry = table.newest().context("no release was made")?.clone();
-            let bundle = bundle(&entry)?;
-            registry
-                .push(&bundle.image(), &format!("{REPOSITORY}-bundle"))
-                .await?;
-            let folder = folder.join("bundle").join(version);
-            for (path, text) in &bundle.files {
-                let file = folder.join(path);
-                fs::create_dir_all(file.parent().unwrap_or(&folder))?;
-                fs::write(file, text)?;
-            }
-            releases.push(Published {
-                release: entry,
-                bundle,
-                folder,
-            });
         }
-        let shown: Vec<_> = releases
-            .iter()
-            .map(|one| (&one.release, one.bundle.clone()))
-            .collect();
-        let configs = folder.join("configs");
-        fs::create_dir_all(configs.join(REPOSITORY))?;
-        fs::write(
-            configs.join(REPOSITORY).join("catalog.yaml"),
-            catalog(&table, &shown)?,
-        )?;
-        progress.say("publishing the catalog");
-        let catalog = registry
-            .push_catalog(&configs, &format!("{REPOSITORY}-catalog"), progress)
-            .await?;
-        Ok(Self {
-            table,
-            releases,
-            configs,
-            catalog,
-        })
+        let name = format!("{REPOSITORY}-catalog");
+        Self::publish(registry, releases, &name, progress).await
+    }
+
+    async fn publish(
+        registry: &Registry,
+        releases: Releases,
+        name: &str,
+        progress: &Progress,
+    ) -> Result<Self> {
+        progress.say(&format!("publishing {name}"));
+        let configs = releases.write_catalog()?;
+        let catalog = registry.push_catalog(&configs, name, progress).await?;
+        Ok(Self { releases, catalog })
     }
 
     /// The release of a version.
     pub fn release(&self, version: &str) -> Result<&Published> {
-        self.releases
-            .iter()
-            .find(|one| one.release.version.to_string() == version)
-            .with_context(|| format!("there is no release {version}"))
+        self.releases.release(version)
     }
 }
 
-fn accepted(changed: Result<Table, Vec<manifests::Fault>>) -> Result<Table> {
-    changed.map_err(|faults| anyhow::anyhow!("{faults:?}"))
-}
-
-/// The bundle of a release; from [`NEWER_DEFINITION`] on with a field that older operators do not know.
-fn bundle(release: &Release) -> Result<Bundle> {
-    let bundle = Bundle::of(release)?;
-    if release.version < NEWER_DEFINITION.parse()? {
-        return Ok(bundle);
-    }
-    let mut objects = bundle.objects()?;
-    for object in &mut objects {
-        if object["kind"] == "CustomResourceDefinition" {
-            let spec = &mut object["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-                ["spec"];
-            spec["properties"]["note"] =
-                json!({"type": "string", "description": "A field of a newer release."});
-        }
-    }
-    Ok(Bundle::with(&objects)?)
+async fn push_bundle(registry: &Registry, release: &Published) -> Result<()> {
+    let name = format!("{REPOSITORY}-bundle");
+    registry
+        .push(&release.bundle.image(), &name)
+        .await
+        .map(drop)
 }
 
 /// The program without what only a debugger reads: the image is copied many times.

@@ -20,6 +20,9 @@ pub struct Member {
     /// It has no vote.
     #[serde(default, rename = "isLearner")]
     pub learner: bool,
+    /// Where its peers reach it.
+    #[serde(default, rename = "peerURLs")]
+    pub peer_urls: Vec<String>,
 }
 
 /// One member, asked at its pod's address.

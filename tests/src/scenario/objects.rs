@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Context, Result, ensure};
+use contract::names;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -156,13 +157,25 @@ impl Children {
     fn are_owned_and_labelled(&self, cluster: &str, uid: Option<&str>) -> Result<()> {
         for (kind, meta) in self.metas() {
             let what = named(kind, meta);
+            // A claim that outlives its cluster has an annotation instead.
+            let marked = meta
+                .annotations
+                .as_ref()
+                .and_then(|all| all.get(names::OWNER_ANNOTATION));
+            let is_marked = marked.is_some() && marked.map(String::as_str) == uid;
             ensure!(
-                meta.owner_references
-                    .as_ref()
-                    .is_some_and(|all| all.len() == 1),
+                is_marked
+                    || meta
+                        .owner_references
+                        .as_ref()
+                        .is_some_and(|all| all.len() == 1),
                 "{what} has not one owner"
             );
-            ensure!(owner(meta) == uid, "{what} is owned by {:?}", owner(meta));
+            ensure!(
+                is_marked || owner(meta) == uid,
+                "{what} is owned by {:?}",
+                owner(meta)
+            );
             let has_labels =
                 label(meta, "app") == Some("etcd") && label(meta, "etcd_cluster") == Some(cluster);
             ensure!(has_labels, "{what} has the labels {:?}", meta.labels);

@@ -30,7 +30,8 @@ enum Source {
         folder: &'static str,
         stamp: &'static str,
     },
-    /// A module that no other may require; its sources are copied and built in place.
+    /// A module that no other may require, or whose own `go.mod` is best left alone; its sources are copied and built in
+    /// place.
     Copied {
         module: &'static str,
         version: &'static str,
@@ -161,6 +162,18 @@ static TABLE: &[Tool] = &[
             stamp: "",
         },
         programs: &[program("minio", "github.com/minio/minio")],
+    },
+    Tool {
+        name: "helm",
+        version: "3.19.0",
+        source: Source::Copied {
+            module: "helm.sh/helm/v3",
+            version: "v3.19.0",
+            tags: "",
+            added: None,
+            kept: None,
+        },
+        programs: &[program("helm", "./cmd/helm")],
     },
     Tool {
         name: "pause",

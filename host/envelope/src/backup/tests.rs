@@ -9,6 +9,8 @@ use super::*;
 use crate::fixtures::{action, decision, fresh_of, resource, snapshot_of};
 use crate::{check, permit};
 
+mod rehearsal;
+
 const ONCE: &str = "dir/etcd.backup";
 
 fn backup(interval: i64) -> Snapshot {
@@ -24,6 +26,9 @@ fn backup(interval: i64) -> Snapshot {
         endpoints: Vec::new(),
         stored: Observed::Seen(Vec::new()),
         transfer: None,
+        rehearsal: Observed::Absent,
+        wanted: None,
+        repository: None,
     }));
     snapshot
 }
@@ -34,6 +39,7 @@ fn take(key: &str, endpoint: &str) -> Action {
         endpoint: endpoint.to_owned(),
         key: key.to_owned(),
         within: Millis::seconds(60),
+        witness: false,
     })));
     action.pre.run = Some("r1".to_owned());
     action
@@ -68,6 +74,7 @@ fn fresh(run: Option<&str>, stored: &[&str]) -> Fresh {
         backup: BackupHead {
             run: run.map(str::to_owned),
             transfer: None,
+            rehearsal: None,
         },
         stored: Observed::Seen(stored.iter().map(object).collect()),
         ..fresh_of(&backup(0).resource)

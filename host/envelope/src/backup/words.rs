@@ -20,6 +20,13 @@ impl fmt::Display for BackupRefusal {
             Self::Unrecorded(run) => write!(f, "the status does not hold the run {run}"),
             Self::Newest(key) => write!(f, "{key} is the newest backup there is, which stays"),
             Self::NotStored(key) => write!(f, "{key} is not in the store"),
+            Self::ForeignImage(image) => {
+                write!(
+                    f,
+                    "{image} is no image that a rehearsal of this backup runs"
+                )
+            }
+            Self::Rehearsed(key) => write!(f, "it is being tried whether {key} restores"),
             Self::Forgotten => {
                 f.write_str("the status holds a success, which a backup taken once keeps")
             }

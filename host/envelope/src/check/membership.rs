@@ -85,6 +85,43 @@ pub(super) fn check_removal(
     enough(votes.healthy_without(Some(id)), quorum(votes.voters() - 1))
 }
 
+/// A voter gets the address of its own host, by the scheme that the spec asks for.
+pub(super) fn check_address(
+    id: MemberId,
+    peer_urls: &[String],
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    let member = votes.member(id)?;
+    nothing_under_way(votes.outstanding())?;
+    let scheme = if resource.secure_peers {
+        "https"
+    } else {
+        "http"
+    };
+    let split = |url: &'_ String| {
+        let (scheme, rest) = url.split_once("://")?;
+        Some((scheme.to_owned(), rest.to_owned()))
+    };
+    let hosts: Vec<_> = member.peer_urls.iter().filter_map(split).collect();
+    let foreign = peer_urls.iter().find(|url| {
+        split(url).is_none_or(|(found, host)| {
+            found != scheme || !hosts.iter().any(|(_, known)| *known == host)
+        })
+    });
+    if let Some(url) = foreign
+        .cloned()
+        .or_else(|| peer_urls.is_empty().then(String::new))
+    {
+        return Err(Refusal::PeerUrl {
+            member: id.to_string(),
+            url,
+        });
+    }
+    enough(votes.healthy_without(None), quorum(votes.voters()))
+}
+
 /// The confirmed list of the very cluster that the status records.
 pub(super) fn living<'a>(
     resource: &ResourceHead,

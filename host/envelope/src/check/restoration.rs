@@ -178,6 +178,10 @@ pub(super) fn check_restoration_stop(
     pod: Option<&ObjectHead>,
     etcd: &EtcdView,
 ) -> Result<(), Refusal> {
+    let stage = resource.restoration.as_ref().map(|one| one.stage);
+    if stage == Some(RestorationStage::Filling) {
+        return check_refilling(name, resource, restore, pod);
+    }
     let what = || format!("pod {name} is stopped for a restoration");
     let restoration = at(resource, RestorationStage::Stopping, what)?;
     let head = proven(restoration, restore, what)?;
@@ -191,6 +195,30 @@ pub(super) fn check_restoration_stop(
     Err(Refusal::StillRunning {
         pod: name.to_owned(),
     })
+}
+
+/// The pod of the plan is made again as long as it does not run and nothing came of it: what its disk may hold is the
+/// backup's alone.
+fn check_refilling(
+    name: &str,
+    resource: &ResourceHead,
+    restore: &Observed<RestoreHead>,
+    pod: Option<&ObjectHead>,
+) -> Result<(), Refusal> {
+    let what = || format!("pod {name} is made again to fill its disk from a backup");
+    let restoration = at(resource, RestorationStage::Filling, what)?;
+    proven(restoration, restore, what)?;
+    if restoration.seed.as_deref() != Some(name) {
+        return Err(unasked(&what(), "it is the member of the plan"));
+    }
+    if resource.cluster_id != Observed::Absent {
+        return Err(unasked(&what(), "no cluster id is recorded"));
+    }
+    if pod.is_some_and(|pod| pod.running) {
+        let pod = name.to_owned();
+        return Err(Refusal::StillRunning { pod });
+    }
+    Ok(())
 }
 
 /// The one pod that fills its disk is that of the plan, and no cluster has come of it yet.

@@ -25,6 +25,35 @@ fn rules_of(
     refusals.iter().map(super::Refusal::rule).collect()
 }
 
+#[test]
+fn a_claim_without_an_owner_passes_only_where_the_spec_wants_it_to_stay() {
+    let marked = || {
+        let mut claim = claim_json();
+        claim["metadata"]["ownerReferences"] = Value::Null;
+        claim["metadata"]["annotations"] =
+            serde_json::json!({"etcd.database.coreos.com/owner": "uid-a"});
+        claim
+    };
+    let retain = |spec: &mut Value| {
+        spec["pod"]["persistentVolumeClaimRetentionPolicy"] =
+            serde_json::json!({"whenDeleted": "Retain"});
+    };
+    let kind = "persistentVolumeClaim";
+    assert_eq!(rules_of(kind, marked(), |_, spec| retain(spec)), [""; 0]);
+    assert_eq!(rules_of(kind, marked(), |_, _| ()), ["Owner"]);
+    let others = rules_of(kind, marked(), |claim, spec| {
+        retain(spec);
+        claim["metadata"]["annotations"]["etcd.database.coreos.com/owner"] = "uid-b".into();
+    });
+    assert_eq!(others, ["Owner"]);
+    let pods = rules_of("pod", pod_json(), |pod, spec| {
+        retain(spec);
+        pod["metadata"]["ownerReferences"] = Value::Null;
+        pod["metadata"]["annotations"]["etcd.database.coreos.com/owner"] = "uid-a".into();
+    });
+    assert_eq!(pods, ["Owner"]);
+}
+
 fn check_pod(rule: &str, change: impl FnOnce(&mut Value)) {
     assert_eq!(rules_of("pod", pod_json(), |pod, _| change(pod)), [rule]);
 }

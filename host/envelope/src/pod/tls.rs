@@ -1,16 +1,18 @@
 //! That a member speaks TLS where the cluster does: no module may open a port in plain text, or to strangers.
 //!
-//! What the certificates are is not known here; the executor mounts the Secrets whole.
+//! Where TLS is turned on or off, etcd's list says how peers reach a member, and the spec how clients do. What the
+//! certificates are is not known here; the executor mounts the Secrets whole.
 
-use contract::{EtcdClusterSpec, Snapshot, TlsRole, TlsSecrets};
+use contract::{EtcdClusterSpec, Snapshot, TlsRole, TlsSecrets, names};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
+use serde_json::Value;
 
 use super::volume::{mounted, own_pods, role_of};
 use crate::Refusal;
 use crate::arguments::InitialCluster;
 
-/// A founding member has TLS where the spec asks for it, any other where a living member has it; and whoever mounts
-/// certificates uses them.
+/// A founding member has TLS where the spec asks for it, any other where a living member has it, unless it is to be reached
+/// in plain text; and whoever mounts certificates uses them.
 pub(super) fn judge_tls(
     pod: &str,
     start: InitialCluster,
@@ -35,7 +37,18 @@ pub(super) fn judge_tls(
         if !(founds || others_do || has_files) {
             continue;
         }
-        if let Some(what) = why_open(role, has_files, container) {
+        let may_be_plain = start != InitialCluster::New
+            && match role {
+                TlsRole::Peer => is_reached_in_plain(pod, &wanted, snapshot),
+                TlsRole::Server | TlsRole::Operator => wanted.server.is_none(),
+            };
+        if may_be_plain && !has_files {
+            continue;
+        }
+        let takes_both =
+            role == TlsRole::Server && spec.tls.as_ref().is_some_and(|policy| policy.plain_clients);
+        let may_listen = takes_both || (role == TlsRole::Peer && may_be_plain);
+        if let Some(what) = why_open(role, has_files, may_listen, container) {
             refusals.push(Refusal::Plaintext {
                 name: pod.to_owned(),
                 what,
@@ -44,8 +57,29 @@ pub(super) fn judge_tls(
     }
 }
 
-/// Says how the traffic of a role would be open to others, or `None` if it is not.
-fn why_open(role: TlsRole, has_files: bool, container: &Container) -> Option<&'static str> {
+/// Whether etcd's list has an address in plain text for the member. Where nobody shows the list: whether the status
+/// remembers one, or the spec asks for no certificates.
+fn is_reached_in_plain(pod: &str, wanted: &TlsSecrets, snapshot: &Snapshot) -> bool {
+    let Some(list) = snapshot.etcd.membership.seen() else {
+        let records = snapshot.resource.status.get("memberRecords");
+        let mut records = records.and_then(Value::as_array).into_iter().flatten();
+        let is_remembered = records.any(|record| {
+            record.get("name").and_then(Value::as_str) == Some(pod)
+                && record.get("plainPeer") == Some(&Value::Bool(true))
+        });
+        return wanted.peer.is_none() || is_remembered;
+    };
+    let mut urls = list.members.iter().flat_map(|member| &member.peer_urls);
+    urls.any(|url| names::member_of_url(url) == Some(pod) && url.starts_with("http://"))
+}
+
+/// Says how the traffic of a role would be open to others, or `None` if it is not, but for what may be in plain text.
+fn why_open(
+    role: TlsRole,
+    has_files: bool,
+    may_listen: bool,
+    container: &Container,
+) -> Option<&'static str> {
     let (auth, urls): (&str, &[&str]) = match role {
         TlsRole::Peer => ("peer-client-cert-auth", &["listen-peer-urls"]),
         TlsRole::Server => (
@@ -76,7 +110,7 @@ fn why_open(role: TlsRole, has_files: bool, container: &Container) -> Option<&'s
         Some("it has no certificates")
     } else if !words().any(|word| word == auth) || values(auth).next().is_some() {
         Some("it takes callers without a certificate")
-    } else if is_plain || !listens {
+    } else if (is_plain && !may_listen) || !listens {
         Some("it listens in plain text")
     } else {
         None

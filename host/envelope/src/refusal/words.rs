@@ -140,6 +140,13 @@ impl fmt::Display for Refusal {
             }
             Self::LeaseLost => f.write_str("this instance does not hold the lease"),
             Self::Unread { what, why } => write!(f, "{what} could not be read: {why}"),
+            Self::ClocksDiffer { ahead } => write!(
+                f,
+                "the operator's clock is {} s {} the API server's, and a certificate that it dates would not be valid; set \
+                 the clocks of the operator's node and of the control plane right",
+                ahead.unsigned_abs() / 1_000,
+                if *ahead > 0 { "ahead of" } else { "behind" }
+            ),
             Self::ResourceGone { uid } => {
                 write!(f, "the cluster's resource with uid {uid} is gone")
             }
@@ -214,6 +221,22 @@ impl fmt::Display for Refusal {
             Self::RestartPending { pod } => write!(
                 f,
                 "pod {pod} is about to be restarted with another image: one member at a time"
+            ),
+            Self::NoWayBack {
+                to,
+                member,
+                version,
+            } => write!(
+                f,
+                "no way leads back to etcd {to}: member {member} runs {version:?}, not the minor version after it"
+            ),
+            Self::NewerData {
+                member,
+                written,
+                image,
+            } => write!(
+                f,
+                "the data files of member {member} are those of etcd {written}, which {image} does not read"
             ),
             Self::Alarm(alarm) => alarm.fmt(f),
             Self::Backup(backup) => backup.fmt(f),

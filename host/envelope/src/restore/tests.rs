@@ -71,7 +71,7 @@ fn one_reading_at_a_time() {
     assert!(check(&proves("dir/k"), &fresh).is_err(), "not written down");
     fresh.backup = BackupHead {
         run: Some("run-1".to_owned()),
-        transfer: None,
+        ..BackupHead::default()
     };
     assert!(check(&proves("dir/k"), &fresh).is_ok());
     fresh.backup.transfer = Some("run-0".to_owned());

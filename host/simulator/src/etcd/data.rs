@@ -34,6 +34,8 @@ pub(crate) enum Op {
     Compact(i64),
     /// The cluster takes on a minor version.
     Version(u64),
+    /// The cluster is to go back to a minor version, or no longer is.
+    Downgrade(Option<u64>),
 }
 
 /// What the quota is filled with.
@@ -74,6 +76,8 @@ pub(crate) struct Data {
     file: i64,
     /// The minor version of the cluster, once it has taken one on.
     minor: Option<u64>,
+    /// The minor version that the cluster is to go back to.
+    downgrade: Option<u64>,
 }
 
 impl Data {
@@ -104,7 +108,8 @@ impl Data {
             | Op::Alarm(_)
             | Op::Disarm(_)
             | Op::Compact(_)
-            | Op::Version(_) => None,
+            | Op::Version(_)
+            | Op::Downgrade(_) => None,
         })
         .collect()
     }
@@ -121,6 +126,11 @@ impl Data {
         self.minor
     }
 
+    /// The minor version that the cluster is to go back to.
+    pub(crate) fn downgrade(&self) -> Option<u64> {
+        self.downgrade
+    }
+
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -134,6 +144,7 @@ impl Data {
             space: Space::default(),
             file: 0,
             minor: None,
+            downgrade: None,
         }
     }
 
@@ -193,7 +204,8 @@ impl Data {
             | Op::Promote(_)
             | Op::Remove(_)
             | Op::Publish(_)
-            | Op::Version(_) => {}
+            | Op::Version(_)
+            | Op::Downgrade(_) => {}
         }
         self.file = self.file.max(self.in_use());
     }
@@ -211,6 +223,7 @@ impl Data {
             | Op::Disarm(_)
             | Op::Compact(_) => {}
             Op::Version(minor) => self.minor = Some(minor),
+            Op::Downgrade(to) => self.downgrade = to,
             Op::AddVoter(id) => rows.push(Row {
                 id,
                 learner: false,
@@ -241,6 +254,7 @@ impl Data {
         self.space.clone_from(&leader.space);
         self.file = self.file.max(self.in_use());
         self.minor = leader.minor;
+        self.downgrade = leader.downgrade;
     }
 
     /// Goes on as the only member, in a term of its own.

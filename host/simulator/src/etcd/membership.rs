@@ -56,6 +56,22 @@ impl Etcd {
         Ok(id)
     }
 
+    /// Another address of a member.
+    pub(crate) fn readdress(
+        &mut self,
+        cluster: ClusterId,
+        id: MemberId,
+        url: &str,
+        peers: &[Peer],
+    ) -> Result<(), Rejection> {
+        let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
+        if !leader.rows().iter().any(|row| row.id == id) {
+            return Err(NOT_FOUND);
+        }
+        self.urls.insert(id, url.to_owned());
+        Ok(())
+    }
+
     pub(crate) fn promote(
         &mut self,
         cluster: ClusterId,

@@ -11,6 +11,8 @@ pub(crate) struct Found {
     pub(crate) rows: Vec<Row>,
     /// The minor version that the cluster has taken on.
     pub(crate) minor: Option<u64>,
+    /// The minor version that the cluster is to go back to.
+    pub(crate) downgrade: Option<u64>,
     /// Members with an alarm for lack of space.
     pub(crate) alarms: Vec<MemberId>,
 }
@@ -28,8 +30,9 @@ impl Found {
             std::iter::once(added).chain(started)
         });
         let version = self.minor.map(Op::Version);
+        let downgrade = self.downgrade.map(|to| Op::Downgrade(Some(to)));
         let alarms = self.alarms.iter().copied().map(Op::Alarm);
-        rows.chain(version).chain(alarms)
+        rows.chain(version).chain(downgrade).chain(alarms)
     }
 }
 

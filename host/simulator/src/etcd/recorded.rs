@@ -51,11 +51,13 @@ pub fn verdict(
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
         | Effect::SetImage { .. }
+        | Effect::UpdateMember { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
         | Effect::Backup(_)
         | Effect::Restore(_) => return None,
     };

@@ -180,7 +180,7 @@ fn a_removal_that_leaves_too_few_active_voters_is_refused() {
 #[test]
 fn a_binary_starts_on_the_data_of_its_minor_version_and_of_the_one_before() {
     let (mut etcd, cluster) = three();
-    etcd.raise_version(cluster, &peers(&[1, 2, 3]));
+    etcd.follow_versions(cluster, &peers(&[1, 2, 3]));
     let mut start = |minor| {
         let flags = Flags {
             minor,
@@ -191,16 +191,49 @@ fn a_binary_starts_on_the_data_of_its_minor_version_and_of_the_one_before() {
     assert_eq!([5, 6, 7, 8].map(&mut start), [false, true, true, false]);
 }
 
+/// <https://etcd.io/docs/v3.6/downgrades/downgrade_3_6/>
+#[test]
+fn the_way_back_leads_one_minor_version_down_and_ends_with_the_last_member() {
+    let (mut etcd, cluster) = three();
+    let all = peers(&[1, 2, 3]);
+    etcd.follow_versions(cluster, &all);
+    let minor = |etcd: &Etcd| etcd.data(1).and_then(super::Data::minor);
+    for wrong in [4, 6, 7] {
+        assert!(etcd.downgrade(cluster, Some(wrong), &all).is_err());
+    }
+    assert!(etcd.downgrade(cluster, None, &all).is_err());
+    assert_eq!(etcd.downgrade(cluster, Some(5), &all), Ok(()));
+    assert_eq!(minor(&etcd), Some(5));
+    assert!(etcd.downgrade(cluster, Some(5), &all).is_err());
+    let old = Flags {
+        minor: 5,
+        ..flags("existing", "a=http://a.c.ns.svc:2380")
+    };
+    assert!(!ends(&etcd.start(1, "a", &old, &peers(&[2, 3]))));
+    let mut moved = all.clone();
+    moved[0].minor = 5;
+    etcd.follow_versions(cluster, &moved);
+    assert_eq!(etcd.data(1).and_then(super::Data::downgrade), Some(5));
+    let mut back = etcd.clone();
+    assert_eq!(back.downgrade(cluster, None, &moved), Ok(()));
+    back.follow_versions(cluster, &all);
+    assert_eq!(minor(&back), Some(6));
+    (moved[1].minor, moved[2].minor) = (5, 5);
+    etcd.follow_versions(cluster, &moved);
+    assert_eq!(etcd.data(1).and_then(super::Data::downgrade), None);
+    assert_eq!(minor(&etcd), Some(5));
+}
+
 /// One member of the old version keeps the way back open.
 #[test]
 fn the_cluster_takes_on_a_version_when_all_members_run_it() {
     let (mut etcd, cluster) = three();
-    etcd.raise_version(cluster, &peers(&[1, 2, 3]));
+    etcd.follow_versions(cluster, &peers(&[1, 2, 3]));
     let mut mixed = peers(&[1, 2, 3]);
     (mixed[0].minor, mixed[1].minor) = (7, 7);
-    etcd.raise_version(cluster, &mixed);
+    etcd.follow_versions(cluster, &mixed);
     assert_eq!(etcd.data(1).and_then(super::Data::minor), Some(6));
     mixed[2].minor = 7;
-    etcd.raise_version(cluster, &mixed);
+    etcd.follow_versions(cluster, &mixed);
     assert_eq!(etcd.data(1).and_then(super::Data::minor), Some(7));
 }

@@ -84,10 +84,12 @@ impl World {
             Effect::AddLearner { .. }
             | Effect::Promote { .. }
             | Effect::RemoveMember { .. }
+            | Effect::UpdateMember { .. }
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
-            | Effect::Disarm { .. } => self.etcd_effect(effect)?,
+            | Effect::Disarm { .. }
+            | Effect::Downgrade { .. } => self.etcd_effect(effect)?,
             Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
         };
         self.moves += 1;
@@ -236,10 +238,12 @@ fn describe(effect: &Effect) -> String {
         Effect::AddLearner { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
         | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
         | Effect::Backup(_)
         | Effect::Restore(_) => effect.name().to_owned(),
     }

@@ -28,6 +28,11 @@ impl World {
                 self.etcd.remove(cluster, *member, &peers, now)?;
                 Deed::Removed(*member)
             }
+            Effect::UpdateMember { member, peer_urls } => {
+                let url = peer_urls.first().map(String::as_str).unwrap_or_default();
+                self.etcd.readdress(cluster, *member, url, &peers)?;
+                Deed::Wrote("UpdateMember")
+            }
             Effect::MoveLeader { to } => {
                 self.etcd.move_leader(cluster, *to, &peers)?;
                 Deed::Moved(*to)
@@ -45,6 +50,13 @@ impl World {
                 let member = member.ok_or("no member")?;
                 self.etcd.propose(cluster, &peers, Op::Disarm(member))?;
                 Deed::Disarmed(member)
+            }
+            Effect::Downgrade { to } => {
+                let minor = to
+                    .as_deref()
+                    .and_then(|to| to.strip_prefix("3.")?.parse().ok());
+                self.etcd.downgrade(cluster, minor, &peers)?;
+                Deed::Wrote("Downgrade")
             }
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }

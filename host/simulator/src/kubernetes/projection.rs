@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{DisruptionBudget, Millis, Service, ServicePort, Volume, VolumePhase};
+use contract::{DisruptionBudget, Millis, Service, ServicePort, Volume, VolumePhase, names};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -44,7 +44,9 @@ pub(super) fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64)
         name: metadata.name,
         resource_version: uid.clone(),
         uid,
-        owner: metadata.owner,
+        owner: metadata
+            .owner
+            .or_else(|| metadata.annotations.get(names::OWNER_ANNOTATION).cloned()),
         labels: metadata.labels,
         annotations: metadata.annotations,
         created: Millis(now),

@@ -1,6 +1,8 @@
 //! What a snapshot of a backup showed: who could be asked, what is stored, what is being moved.
 
-use contract::{BackupView, EtcdBackupSpec, Observed, Place, Snapshot, TransferState};
+use contract::{
+    BackupView, EtcdBackupSpec, Observed, Place, RehearsalState, Snapshot, TransferState,
+};
 use serde::Deserialize;
 
 use crate::output::{count, span};
@@ -9,7 +11,10 @@ use crate::output::{count, span};
 pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
     let mut told = vec![wanted(snapshot)];
     match snapshot.backup.as_deref() {
-        Some(view) => told.extend([endpoints(view), stored(view), transfer(view)]),
+        Some(view) => {
+            told.extend([endpoints(view), stored(view), transfer(view)]);
+            told.extend(rehearsal(view));
+        }
         None => told.push("Nobody was asked: nothing is to be done.\n".to_owned()),
     }
     told
@@ -73,4 +78,22 @@ fn transfer(view: &BackupView) -> String {
         TransferState::Failed { why, .. } => format!("failed, {why}"),
     };
     format!("Moved by this host: the run {}, {state}.\n", transfer.run)
+}
+
+fn rehearsal(view: &BackupView) -> Option<String> {
+    let how = match &view.rehearsal {
+        Observed::Absent => return None,
+        Observed::Unknown(why) => format!("its pod could not be read ({why})"),
+        Observed::Seen(pod) => match &pod.state {
+            RehearsalState::Running { doing } => doing.clone(),
+            RehearsalState::Answered { contents, took } => format!(
+                "the restored member has revision {} and {} after {}",
+                contents.revision,
+                count(usize::try_from(contents.keys).unwrap_or_default(), "key"),
+                span(*took)
+            ),
+            RehearsalState::Failed { why, .. } => format!("failed, {why}"),
+        },
+    };
+    Some(format!("Rehearsal of a restore: {how}.\n"))
 }

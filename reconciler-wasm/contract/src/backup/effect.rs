@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EtcdBackupStatus, Millis};
+use crate::{EtcdBackupStatus, Millis, Rehearse};
 
 /// One effect of a decision on an `EtcdBackup`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,13 @@ pub enum BackupEffect {
         /// The object's name in the bucket.
         key: String,
     },
+    /// Makes a pod in which a stored backup is restored into a member that nobody reaches.
+    Rehearse(Box<Rehearse>),
+    /// Deletes the pod of a rehearsal.
+    EndRehearsal {
+        /// The rehearsal.
+        run: String,
+    },
     /// Takes a finalizer off the resource.
     Release {
         /// The finalizer.
@@ -48,6 +55,9 @@ pub struct Take {
     pub key: String,
     /// How long it may take, reading back included.
     pub within: Millis,
+    /// Whether the member is asked for what it holds at the backup's revision.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub witness: bool,
 }
 
 impl BackupEffect {
@@ -59,6 +69,8 @@ impl BackupEffect {
             Self::Take(_) => "TakeBackup",
             Self::Verify { .. } => "VerifyBackup",
             Self::Delete { .. } => "DeleteBackup",
+            Self::Rehearse(_) => "RehearseRestore",
+            Self::EndRehearsal { .. } => "EndRehearsal",
             Self::Release { .. } => "ReleaseFinalizer",
         }
     }
@@ -69,6 +81,8 @@ impl BackupEffect {
         match self {
             Self::UpdateStatus { .. } => "",
             Self::Take(Take { key, .. }) | Self::Verify { key, .. } | Self::Delete { key } => key,
+            Self::Rehearse(rehearse) => &rehearse.key,
+            Self::EndRehearsal { run } => run,
             Self::Release { finalizer } => finalizer,
         }
     }
@@ -78,7 +92,11 @@ impl BackupEffect {
     pub const fn is_transfer(&self) -> bool {
         match self {
             Self::Take(_) | Self::Verify { .. } => true,
-            Self::UpdateStatus { .. } | Self::Delete { .. } | Self::Release { .. } => false,
+            Self::UpdateStatus { .. }
+            | Self::Delete { .. }
+            | Self::Rehearse(_)
+            | Self::EndRehearsal { .. }
+            | Self::Release { .. } => false,
         }
     }
 }

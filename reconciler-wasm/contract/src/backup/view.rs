@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EndpointStatus, Millis, Observed};
+use crate::{BackupBefore, Contents, EndpointStatus, Millis, Observed, RehearsalPod};
 
 /// The part of a snapshot that is about a backup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,18 @@ pub struct BackupView {
     /// What the host moves for this backup, or moved last; none after a restart of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
+    /// The pod of the rehearsal under way.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub rehearsal: Observed<RehearsalPod>,
+    /// `status.backupBefore` of the cluster that the spec names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<BackupBefore>,
+    /// `spec.repository` of the cluster that the spec names, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
 }
 
 /// One URL that could be asked.
@@ -86,6 +98,9 @@ pub struct Stored {
     /// What etcd would find in it, where that was looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<SnapshotContent>,
+    /// What the member said of its keys at that revision, where it was asked and could tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
 }
 
 /// What etcd would find in a snapshot.

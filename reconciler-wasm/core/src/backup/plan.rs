@@ -2,7 +2,10 @@
 //!
 //! The raw spec stops here. Looks at no other object.
 
-use contract::{EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource};
+use contract::{
+    BackupPolicy, EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource, RiskyAct,
+    VERIFY_BY_RESTORE,
+};
 
 use super::retention::Retention;
 use super::rhythm::Rhythm;
@@ -22,14 +25,26 @@ pub(super) struct Plan {
     pub(super) cluster: Option<String>,
     /// When it is taken again; none where it is taken once.
     pub(super) rhythm: Option<Rhythm>,
+    /// Before which acts on the cluster one is taken.
+    pub(super) before: Vec<RiskyAct>,
     /// Whether no more are taken for now.
     pub(super) is_suspended: bool,
     /// Which are kept.
     pub(super) retention: Retention,
+    /// When it is tried whether the newest restores; none where it is not.
+    pub(super) rehearsals: Option<Rehearsals>,
     /// How long a backup that is due may wait.
     pub(super) patience: Millis,
     /// How long it may take.
     pub(super) within: Millis,
+}
+
+/// When it is tried whether the newest backup restores.
+pub(super) enum Rehearsals {
+    /// Once it is stored.
+    Each,
+    /// At these times.
+    At(Rhythm),
 }
 
 /// Plans what is stored.
@@ -84,9 +99,16 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
             "spec.backupPolicy.backupIntervalInSecond {seconds} is negative. Leave it out or set it to 0 or more."
         )));
     }
+    if cluster.is_none() && !spec.before().is_empty() {
+        return Err(invalid(
+            "spec.backupPolicy.before names acts on a cluster, and spec.clusterRef.name names none. Set it, or take before out."
+                .to_owned(),
+        ));
+    }
     let in_policy = |why: String| invalid(format!("spec.backupPolicy.{why}."));
     let retention = Retention::of(&policy).map_err(in_policy)?;
     let rhythm = Rhythm::of(&policy, &resource.uid).map_err(in_policy)?;
+    let rehearsals = rehearsals(&policy).map_err(in_policy)?;
     let timeout = policy.timeout_in_second.filter(|seconds| *seconds > 0);
     let timeout = timeout.map(|seconds| Millis::seconds(seconds.min(7 * 24 * 3600)));
     Ok(Plan {
@@ -94,11 +116,28 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
         tls,
         cluster,
         rhythm,
+        before: spec.before().to_vec(),
         is_suspended: policy.suspend == Some(true),
         retention,
+        rehearsals,
         patience: timeout.unwrap_or(TO_BEGIN),
         within: timeout.unwrap_or(TO_END),
     })
+}
+
+fn rehearsals(policy: &BackupPolicy) -> Result<Option<Rehearsals>, String> {
+    let rhythm = Rhythm::of_rehearsals(policy)?;
+    match policy.verify.as_deref().unwrap_or_default() {
+        "" if rhythm.is_some() => Err(
+            "verifySchedule says when backups are verified, and verify does not say how. Set it to restore, or take both out"
+                .to_owned(),
+        ),
+        "" => Ok(None),
+        VERIFY_BY_RESTORE => Ok(Some(rhythm.map_or(Rehearsals::Each, Rehearsals::At))),
+        other => Err(format!(
+            "verify \"{other}\" is not restore, the one way there is"
+        )),
+    }
 }
 
 fn invalid(message: String) -> Finding {

@@ -25,6 +25,8 @@ const NAMED: [(&str, &str); 7] = [
 pub(super) enum Rhythm {
     /// From one to the next.
     Every(Millis),
+    /// Only before what somebody asks it for.
+    OnDemand,
     /// At times of a calendar, each put off by the same while.
     At {
         crontab: Box<Crontab>,
@@ -48,10 +50,13 @@ impl Rhythm {
             (Some(_), Some(_)) => Err(
                 "backupIntervalInSecond and schedule both say when a backup is taken. Take one of them out".to_owned(),
             ),
-            (_, None) if zone.is_some() || jitter != 0 => Err(
+            (_, None) if (zone.is_some() && policy.verify_schedule.is_none()) || jitter != 0 => Err(
                 "timeZone and jitterInSecond belong to a schedule, and there is none. Add it or take them out".to_owned(),
             ),
             (Some(seconds), None) => Ok(Some(Self::Every(Millis::seconds(seconds.min(LONGEST))))),
+            (None, None) if policy.before.as_ref().is_some_and(|acts| !acts.is_empty()) => {
+                Ok(Some(Self::OnDemand))
+            }
             (None, None) => Ok(None),
             (None, Some(schedule)) => {
                 let crontab = Box::new(parse(schedule, zone.unwrap_or("UTC"))?);
@@ -61,10 +66,29 @@ impl Rhythm {
         }
     }
 
+    /// The rhythm in which it is tried whether the newest backup restores; none where each is tried once it is stored.
+    ///
+    /// # Errors
+    /// The field that cannot be followed, and why, in words.
+    pub(super) fn of_rehearsals(policy: &BackupPolicy) -> Result<Option<Self>, String> {
+        let schedule = policy.verify_schedule.as_deref();
+        let Some(schedule) = schedule.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let zone = policy.time_zone.as_deref().filter(|name| !name.is_empty());
+        let crontab = parse(schedule, zone.unwrap_or("UTC"));
+        // The words begin with the name of the field.
+        let crontab =
+            Box::new(crontab.map_err(|why| why.replacen("schedule", "verifySchedule", 1))?);
+        let jitter = Millis(0);
+        Ok(Some(Self::At { crontab, jitter }))
+    }
+
     /// The first time after this instant. Ten years later where a schedule has none.
     pub(super) fn after(&self, at: Millis) -> Millis {
         match self {
             Self::Every(interval) => Millis(at.0 + interval.0),
+            Self::OnDemand => Millis(at.0 + LONGEST * 1000),
             Self::At { crontab, jitter } => {
                 let next = MakeTimestamp::from_millisecond(at.0 - jitter.0)
                     .and_then(|from| crontab.find_next(from));
@@ -79,6 +103,7 @@ impl Rhythm {
     pub(super) fn has(&self, at: Millis) -> bool {
         match self {
             Self::Every(_) => true,
+            Self::OnDemand => false,
             Self::At { crontab, jitter } => MakeTimestamp::from_millisecond(at.0 - jitter.0)
                 .and_then(|at| crontab.matches(at))
                 .unwrap_or(false),
@@ -92,6 +117,7 @@ impl Rhythm {
                 let passed = now.since(due).0 / interval.0;
                 (passed, Millis(due.0 + (passed + 1) * interval.0))
             }
+            Self::OnDemand => (0, self.after(now)),
             Self::At { .. } => {
                 let (mut passed, mut next) = (0, self.after(due));
                 while next <= now && passed < MOST_COUNTED {

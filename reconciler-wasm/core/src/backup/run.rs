@@ -77,6 +77,7 @@ pub(super) fn begin(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
         endpoint: run.endpoint.clone(),
         key,
         within: plan.within,
+        witness: plan.rehearsals.is_some(),
     };
     course.find(
         FindingKind::Doing,
@@ -93,7 +94,7 @@ pub(super) fn begin(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
     );
     course.status.run = Some(run);
     push(course, BackupEffect::Take(take));
-    schedule::advance(course, plan);
+    schedule::advance_if_due(course, plan);
     course.look_again(LATER, Reason::BackupUnderWay);
 }
 
@@ -106,13 +107,15 @@ fn push(course: &mut Course<'_>, effect: BackupEffect) {
 
 /// What is missing of the Secrets.
 fn why_not_ready(course: &Course<'_>, plan: &Plan) -> Option<(Reason, String)> {
+    let tls = plan.tls.as_deref();
+    why_no_store(course, plan)
+        .or_else(|| tls.and_then(|name| store::why_incomplete(course.snapshot, name, &TLS_KEYS)))
+}
+
+/// What is missing of the store's Secret.
+pub(super) fn why_no_store(course: &Course<'_>, plan: &Plan) -> Option<(Reason, String)> {
     let place = &plan.place;
-    let store = (place.secret.as_str(), place.store.secret_keys());
-    let tls = plan.tls.as_deref().map(|name| (name, &TLS_KEYS[..]));
-    [Some(store), tls]
-        .into_iter()
-        .flatten()
-        .find_map(|(name, keys)| store::why_incomplete(course.snapshot, name, keys))
+    store::why_incomplete(course.snapshot, &place.secret, place.store.secret_keys())
 }
 
 /// Attends the run in the status.
@@ -220,6 +223,7 @@ fn succeed(course: &mut Course<'_>, plan: &Plan, run: &BackupRun, stored: &Store
     status.size_bytes = Some(stored.bytes);
     status.sha256 = Some(stored.sha256.clone());
     status.duration_milliseconds = Some(stored.took.0);
+    status.contents.clone_from(&stored.contents);
     status.run = None;
     status.waiting_since = None;
     status.missed = 0;
@@ -261,6 +265,7 @@ fn wait(course: &mut Course<'_>, plan: &Plan, reason: Reason, why: String) {
 fn fail(course: &mut Course<'_>, plan: &Plan, why: String) {
     course.status.succeeded = false;
     course.status.reason.clone_from(&why);
+    course.status.last_failure_date = Some(clock::spell(course.now()));
     course.status.run = None;
     course.status.waiting_since = None;
     let after = if plan.rhythm.is_some() {

@@ -1,27 +1,45 @@
 //! When a backup is due.
 //!
 //! The next time stands in the status, so that a restart neither shifts nor repeats anything. What was missed is told
-//! and made good by one backup, not by many.
+//! and made good by one backup, not by many. What the cluster waits for is due at once, whatever the rhythm.
 
-use contract::{EventType, FindingKind, Millis, Reason};
+use contract::{BackupView, EtcdBackupStatus, EventType, FindingKind, Millis, Reason};
 
 use super::course::Course;
 use super::plan::Plan;
 use super::rhythm::Rhythm;
 use crate::clock;
 
+/// How soon one that the cluster waits for is taken again after it failed.
+const AGAIN: Millis = Millis::seconds(60);
+
 /// Whether a backup is due. One that is taken once always is; a periodic one for the first time at the first time of its
 /// rhythm after its creation.
-pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan) -> bool {
+pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan, view: &BackupView) -> bool {
     let Some(rhythm) = &plan.rhythm else {
         return true;
     };
+    let is_wanted = is_wanted(course, plan, view);
+    if matches!(rhythm, Rhythm::OnDemand) {
+        course.status.next_backup = None;
+        if !is_wanted {
+            course.find(
+                FindingKind::Note,
+                Reason::BackupScheduled,
+                "A backup is taken before what spec.backupPolicy.before names.",
+            );
+        }
+        return is_wanted;
+    }
     let now = course.now();
     let mut next = planned(course, rhythm);
     if plan.is_suspended && next <= now {
         next = rhythm.after(now);
     }
     course.status.next_backup = Some(clock::spell(next));
+    if is_wanted {
+        return true;
+    }
     if plan.is_suspended {
         course.find(
             FindingKind::Note,
@@ -40,6 +58,38 @@ pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan) -> bool {
     );
     course.look_again(Millis(next.0 - now.0), Reason::BackupScheduled);
     false
+}
+
+/// Whether the cluster waits for one, and none was taken since.
+fn is_wanted(course: &mut Course<'_>, plan: &Plan, view: &BackupView) -> bool {
+    let now = course.now();
+    let wanted = view.wanted.as_ref();
+    let Some(since) = wanted
+        .filter(|wanted| plan.before.contains(&wanted.act))
+        .and_then(|wanted| clock::read(&wanted.since))
+    else {
+        return false;
+    };
+    if began_since(&course.status, since) {
+        return false;
+    }
+    let failed = course.status.last_failure_date.as_deref();
+    // What a wrong clock told does not count.
+    let failed = failed.and_then(clock::read).filter(|failed| *failed <= now);
+    match failed.map(|failed| now.since(failed)) {
+        Some(passed) if passed < AGAIN => {
+            course.look_again(Millis(AGAIN.0 - passed.0), Reason::BackupBeforeChange);
+            false
+        }
+        Some(_) | None => true,
+    }
+}
+
+/// Whether the last backup that succeeded began after this instant. Times in a status are of whole seconds.
+pub(crate) fn began_since(status: &EtcdBackupStatus, since: Millis) -> bool {
+    let ended = status.last_success_date.as_deref().and_then(clock::read);
+    let took = status.duration_milliseconds.unwrap_or_default();
+    ended.is_some_and(|ended| ended.0 + 1000 - took >= since.0)
 }
 
 /// The next time that was planned, as far as the rhythm still has it: a new one counts from now on.

@@ -128,6 +128,9 @@ fn build(
     if let Some(authorities) = cluster.tls.authorities() {
         annotations.insert(names::AUTHORITIES_ANNOTATION.to_owned(), authorities);
     }
+    if let Some(plain) = cluster.tls.plain(member) {
+        annotations.insert(names::PLAIN_ANNOTATION.to_owned(), plain);
+    }
     if start.alone {
         let alone = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
         annotations.insert(alone, "true".to_owned());
@@ -139,6 +142,7 @@ fn build(
             names::SHAPE_ANNOTATION,
             names::FORCE_NEW_CLUSTER_ANNOTATION,
             names::AUTHORITIES_ANNOTATION,
+            names::PLAIN_ANNOTATION,
             names::FILLED_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {

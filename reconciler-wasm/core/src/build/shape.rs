@@ -12,6 +12,7 @@ use contract::PodPolicy;
 pub(crate) fn shape(policy: &PodPolicy) -> String {
     let shaping = PodPolicy {
         persistent_volume_claim_spec: None,
+        persistent_volume_claim_retention_policy: None,
         busybox_image: None,
         dns_timeout_in_second: None,
         cluster_domain: None,

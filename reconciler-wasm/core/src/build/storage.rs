@@ -1,6 +1,9 @@
 //! A member's volume claim.
 //!
-//! One per member, named like it, owned by the cluster: it goes when the member or the cluster goes.
+//! One per member, named like it, owned by the cluster: it goes when the member goes, and with the cluster unless the spec
+//! says that it stays.
+
+use std::collections::BTreeMap;
 
 use contract::{Resource, names};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
@@ -22,6 +25,12 @@ pub(crate) fn claim(cluster: &Cluster, resource: &Resource, member: &str) -> Per
         .labels
         .get_or_insert_default()
         .insert(names::NODE_LABEL.to_owned(), member.to_owned());
+    if cluster.pod.retains_claims() {
+        // Kubernetes collects what has an owner.
+        metadata.owner_references = None;
+        let owner = (names::OWNER_ANNOTATION.to_owned(), resource.uid.clone());
+        metadata.annotations = Some(BTreeMap::from([owner]));
+    }
     PersistentVolumeClaim {
         metadata,
         spec: Some(spec),

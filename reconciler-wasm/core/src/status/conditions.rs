@@ -17,7 +17,7 @@ use turn::merge;
 
 use crate::assess::{Living, Situation, Stage};
 use crate::step::Step;
-use crate::step::upgrade::{self, Plan};
+use crate::step::upgrade::{self, Direction, Plan};
 use crate::validate::Cluster;
 
 const AVAILABLE: &str = "Available";
@@ -246,11 +246,14 @@ fn scaling(
 fn upgrading(cluster: &Cluster, situation: &Situation<'_>, living: Option<&Living<'_>>) -> Claim {
     let formed = living.filter(|_| matches!(situation.stage, Stage::Formed { .. }));
     match formed.map(|living| upgrade::plan(cluster, living)) {
-        Some(Plan::Move(_)) => claim(
+        Some(Plan::Move(stage)) => claim(
             UPGRADING,
             ConditionStatus::True,
             Reason::Upgrading,
-            format!("upgrading to {}", cluster.version),
+            match stage.direction {
+                Direction::Within | Direction::Up => format!("upgrading to {}", cluster.version),
+                Direction::Back | Direction::Down => format!("going back to {}", cluster.version),
+            },
         ),
         Some(Plan::Blocked(why)) => {
             claim(UPGRADING, ConditionStatus::False, Reason::UpgradePath, why)

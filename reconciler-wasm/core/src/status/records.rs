@@ -7,9 +7,11 @@ use contract::{MemberHealth, MemberRecord, MemberRole};
 use crate::assess::{Living, Member, Situation};
 use crate::clock;
 use crate::step::{Sleep, Step};
+use crate::tls::Tls;
 
 /// The records of a pass, sorted by name.
 pub(crate) fn records(
+    tls: &Tls,
     situation: &Situation<'_>,
     living: &Living<'_>,
     step: &Step,
@@ -17,7 +19,10 @@ pub(crate) fn records(
     living
         .members
         .iter()
-        .map(|member| record(situation, member, step))
+        .map(|member| MemberRecord {
+            plain_peer: tls.is_plain_peer(member.name),
+            ..record(situation, member, step)
+        })
         .collect()
 }
 
@@ -65,6 +70,7 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         image: image(member, step, old),
         disk: disk(member, old),
         recreations,
+        plain_peer: false,
     }
 }
 

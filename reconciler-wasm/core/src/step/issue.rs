@@ -43,7 +43,7 @@ pub(super) fn issue(
     let place = names::authorities_secret(&cluster.name);
     let authorities = match snapshot.secrets.get(&place) {
         Some(Observed::Seen(secret)) => secret,
-        Some(Observed::Absent) if !is_born => {
+        Some(Observed::Absent) if !is_born || cluster.tls.in_use.is_plain() => {
             order(situation, &place, None, Order::Authorities, step);
             step.authority_generation = Some(generation);
             return true;
@@ -172,7 +172,7 @@ impl<'a> Ground<'_, 'a> {
         if is_whole
             && is_by_signer
             && self.is_named(role, found)
-            && !ends_soon(found, files.certificate, self.now())
+            && is_in_time(found, files.certificate, self.now())
         {
             return None;
         }
@@ -289,7 +289,7 @@ impl<'a> Ground<'_, 'a> {
     fn is_old(&self) -> bool {
         TlsRole::ALL
             .into_iter()
-            .any(|role| ends_soon(self.authorities, authority_keys(role).0, self.now()))
+            .any(|role| !is_in_time(self.authorities, authority_keys(role).0, self.now()))
     }
 
     fn is_calm(&self) -> bool {
@@ -309,11 +309,12 @@ fn is_whole_but_trust(found: &Secret) -> bool {
         .all(|key| found.digests.contains_key(key))
 }
 
-fn ends_soon(secret: &Secret, key: &str, now: Millis) -> bool {
+/// Whether it has begun and does not end soon. What a wrong clock dated begins in time to come.
+fn is_in_time(secret: &Secret, key: &str, now: Millis) -> bool {
     let (Some(begin), Some(end)) = (secret.not_before.get(key), secret.not_after.get(key)) else {
-        return true;
+        return false;
     };
-    end.0.saturating_sub(now.0) < end.0.saturating_sub(begin.0) / LAST_PART
+    *begin <= now && end.0.saturating_sub(now.0) >= end.0.saturating_sub(begin.0) / LAST_PART
 }
 
 fn order(

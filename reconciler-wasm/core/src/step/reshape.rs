@@ -1,9 +1,11 @@
-//! Makes members' pods anew when `spec.pod` changed: one at a time, when everybody is healthy, the leader last.
+//! Makes members' pods anew when `spec.pod` or `spec.TLS` changed: one at a time, when everybody is healthy, the leader last.
 //!
 //! A member on a claim keeps its disk, its id and its name: its pod is deleted and made again. One with its data in the
 //! pod, or on a claim that the spec no longer asks for, is replaced by a new member that joins first; this file says
 //! which, `scale` does it. Pods as the archived operator made them are left as they are until
 //! their renewal is asked for.
+
+mod turn;
 
 use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Reason, names};
 
@@ -22,6 +24,7 @@ pub(super) fn is_outdated(cluster: &Cluster, member: &Member<'_>) -> bool {
         .pod
         .and_then(|pod| pod.annotations.get(names::SHAPE_ANNOTATION));
     recorded.is_some_and(|shape| *shape != cluster.shape)
+        || is_turned(cluster, member)
         || is_elsewhere(cluster, member)
         || (cluster.renews_old_pods && member.pod.is_some_and(adopt::is_old))
 }
@@ -30,6 +33,16 @@ pub(super) fn is_outdated(cluster: &Cluster, member: &Member<'_>) -> bool {
 pub(super) fn is_to_be_replaced(cluster: &Cluster, member: &Member<'_>) -> bool {
     is_outdated(cluster, member)
         && (is_elsewhere(cluster, member) || member.pod.is_some_and(|pod| pod.claim.is_none()))
+}
+
+/// Whether the pod was started with other certificates than members are started with now; or, where the data cannot move
+/// to another pod, has an address that is to become another one.
+fn is_turned(cluster: &Cluster, member: &Member<'_>) -> bool {
+    member.pod.is_some_and(|pod| {
+        !adopt::is_old(pod)
+            && (!cluster.tls.fits(member.name, pod)
+                || (pod.claim.is_none() && cluster.tls.is_misplaced(member.name)))
+    })
 }
 
 /// Whether the data is in the pod and a claim is asked for, or the other way round.
@@ -57,7 +70,7 @@ pub(super) fn rescue(
                 .pod
                 .is_some_and(|pod| !pod.running && pod.deleted.is_none())
     });
-    stuck.is_some_and(|member| make_anew(situation, membership, living, member, step))
+    stuck.is_some_and(|member| make_anew(cluster, situation, membership, living, member, step))
 }
 
 /// Takes one step towards pods of the asked shape. Says whether it did, or waits for the step before.
@@ -73,9 +86,15 @@ pub(super) fn reshape(
         .voters()
         .filter(|member| is_outdated(cluster, member) && !is_to_be_replaced(cluster, member))
         .collect();
-    outdated.sort_by_key(|member| (member.id == leads, member.name));
+    // Whom peers cannot dial comes before all others: two of them could be too many.
+    let is_reached = |member: &Member<'_>| {
+        member
+            .pod
+            .is_none_or(|pod| cluster.tls.is_reached(member.name, pod))
+    };
+    outdated.sort_by_key(|member| (is_reached(member), member.id == leads, member.name));
     let Some(member) = outdated.first() else {
-        return false;
+        return turn::turn(cluster, situation, membership, living, step);
     };
     if let Some(late) = living
         .voters()
@@ -98,7 +117,7 @@ pub(super) fn reshape(
         leave::move_leader(situation, membership, living, member, step);
         return true;
     }
-    make_anew(situation, membership, living, member, step)
+    make_anew(cluster, situation, membership, living, member, step)
 }
 
 fn has_caught_up(member: &Member<'_>, living: &Living<'_>) -> bool {
@@ -115,6 +134,7 @@ fn has_caught_up(member: &Member<'_>, living: &Living<'_>) -> bool {
 }
 
 fn make_anew(
+    cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
@@ -136,6 +156,8 @@ fn make_anew(
     action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters - 1)).ok();
     let (reason, cause) = if adopt::is_old(pod) {
         (Reason::RenewingPods, "its renewal was asked for")
+    } else if !cluster.tls.fits(member.name, pod) {
+        (Reason::TurningTls, "spec.TLS changed")
     } else {
         (Reason::Reshaping, "spec.pod changed")
     };

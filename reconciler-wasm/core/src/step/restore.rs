@@ -177,7 +177,9 @@ fn consider(
         token: None,
         given_up,
     };
-    if let Some((kind, why)) = hold::why_not(cluster, situation, wish) {
+    let held = hold::why_not(cluster, situation, wish)
+        .or_else(|| hold::why_not_saved(situation, wish, step));
+    if let Some((kind, why)) = held {
         // What an earlier one left half done stays remembered until this one can begin.
         if memory.is_none_or(|memory| !memory.is_under_way())
             && known.is_none_or(|known| known.stage != RestorationStage::Waiting)

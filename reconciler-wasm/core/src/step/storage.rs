@@ -1,9 +1,12 @@
-//! Lets members' volumes grow when the spec asks for more, and says what of a changed claim does not reach them.
+//! Lets members' volumes grow when the spec asks for more and stay when the cluster goes, and says what of a changed claim
+//! does not reach them.
 //!
 //! Kubernetes grows a volume while it is used, where its StorageClass allows that
 //! (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims>). It never shrinks one.
 
-use contract::{Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume};
+use contract::{
+    Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume, names,
+};
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
 use super::{Step, birth::apply};
@@ -17,7 +20,7 @@ use crate::validate::Cluster;
 /// How often a refused growth is asked for again, and in how long a part of that time.
 const AGAIN: (Millis, Millis) = (Millis::seconds(600), Millis::seconds(15));
 
-/// Asks for larger volumes where the spec does.
+/// Asks for larger volumes where the spec does, and for claims that stay or go.
 pub(super) fn grow(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -31,6 +34,7 @@ pub(super) fn grow(
         return;
     };
     say_other_class(template, living, step);
+    retain(cluster, situation, template, living, step);
     let mut too_small = Vec::new();
     let members = living.members.iter().filter_map(|member| member.volume);
     for volume in members.filter(|volume| volume.deleted.is_none()) {
@@ -51,6 +55,48 @@ pub(super) fn grow(
         }
     }
     ask(cluster, situation, &too_small, wanted, step);
+}
+
+/// Gives claims to nobody, or back to the cluster, as the spec says whether they stay when it goes. The API server takes a
+/// claim only whole, so one of another size or class keeps what it has.
+fn retain(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    template: &PersistentVolumeClaimSpec,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let retains = cluster.pod.retains_claims();
+    let resource = &situation.snapshot.resource;
+    let class = template.storage_class_name.as_ref();
+    let others = living
+        .members
+        .iter()
+        .filter_map(|member| member.volume)
+        .filter(|volume| volume.deleted.is_none())
+        .filter(|volume| volume.annotations.contains_key(names::OWNER_ANNOTATION) != retains);
+    for volume in others {
+        let is_of_template = requested(template).and_then(quantity::bytes)
+            == volume.requested.as_deref().and_then(quantity::bytes)
+            && class.is_none_or(|class| volume.storage_class.as_ref() == Some(class));
+        if !is_of_template {
+            step.find_of(
+                FindingKind::Note,
+                Reason::AcceptedNotUsed,
+                &volume.name,
+                format!(
+                    "spec.pod.persistentVolumeClaimRetentionPolicy is not in effect for the claim {}, because its size or \
+                     class is not that of spec.pod.persistentVolumeClaimSpec.",
+                    volume.name
+                ),
+            );
+            continue;
+        }
+        let claim = build::claim(cluster, resource, &volume.name);
+        step.actions.push(
+            pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).present(&volume.uid),
+        );
+    }
 }
 
 fn requested(template: &PersistentVolumeClaimSpec) -> Option<&str> {

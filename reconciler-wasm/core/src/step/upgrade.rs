@@ -4,13 +4,15 @@
 //! 1. [`plan`] says which image all members are to have next; a way through several minor versions has several stages.
 //! 2. [`rescue`] gives a member that is down and has another image the planned one: it has nothing to lose by it.
 //! 3. `roll` restarts the others one by one, when everybody is healthy: followers by name, then the leader, which
-//!    hands over first. On the way back to an older minor version, those that run it already come last.
+//!    hands over first. On the way back to an older minor version, those that run it already come last, and
+//!    [`downgrade`] has etcd make the data files fit for it before the first one moves.
 //!
 //! # Guarantees
 //! The next member is touched only after the one before answers with the version of its image, follows the leader and
 //! has applied what the leader has. A member that does not come back ends the roll where it is, with a quorum of the
 //! others.
 
+mod downgrade;
 mod path;
 mod plan;
 mod rescue;
@@ -18,17 +20,17 @@ mod rescue;
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, Effect, FindingKind, Membership, Millis, Observed, Reason, Snapshot, names,
+    Action, Effect, FindingKind, Membership, Millis, Observed, Reason, RiskyAct, Snapshot, names,
 };
 
-use super::{LATER, SOON, Step};
+use super::{LATER, SOON, Step, guard};
 use crate::assess::{Living, Member, Situation};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
 pub(crate) use path::is_inconsistent;
-pub(crate) use plan::{Plan, Stage, is_on_its_way, plan, version_of_image};
+pub(crate) use plan::{Direction, Plan, Stage, is_on_its_way, plan, version_of_image};
 use plan::{is_restart_due, is_restart_pending};
 pub(super) use rescue::rescue;
 
@@ -62,9 +64,15 @@ pub(super) fn roll(
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    let Plan::Move(stage) = plan(cluster, living) else {
-        return;
+    let stage = match plan(cluster, living) {
+        Plan::Settled => None,
+        Plan::Move(stage) => Some(stage),
+        Plan::Blocked(_) => return,
     };
+    if downgrade::end(situation, membership, living, stage.as_ref(), step) {
+        return;
+    }
+    let Some(stage) = stage else { return };
     if let Some((kind, reason, member, message)) = why_wait(cluster, situation, living, &stage) {
         match member {
             Some(member) => step.find_of(kind, reason, member, message),
@@ -80,7 +88,12 @@ pub(super) fn roll(
         step.look_again(after, reason);
         return;
     }
-    if is_restart_due(living) {
+    if is_restart_due(living) || downgrade::begin(situation, membership, living, &stage, step) {
+        return;
+    }
+    if let Some((kind, why)) = guard::why_not(situation, RiskyAct::Upgrade, &cluster.image, step) {
+        let message = format!("The members are moved to {} once {why}.", cluster.version);
+        step.find(kind, Reason::BackupBeforeChange, message);
         return;
     }
     let leads = living.leader();
@@ -208,7 +221,7 @@ fn why_disagreed<'a>(
     living: &Living<'a>,
     stage: &Stage,
 ) -> Option<Wait<'a>> {
-    if !stage.is_next_minor {
+    if stage.direction != Direction::Up {
         return None;
     }
     let now = situation.snapshot.now;

@@ -14,10 +14,11 @@
 use std::collections::BTreeSet;
 
 use contract::{
-    ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, Volume, VolumePhase,
+    ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, RiskyAct, Volume,
+    VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, repair, say_quorum_lost};
+use super::{LATER, SOON, Step, furnish, guard, repair, say_quorum_lost};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -103,6 +104,11 @@ pub(super) fn fall_asleep(
             format!("spec.size is 0, and no member is stopped yet: {why}"),
         );
         step.look_again(SOON, Reason::ScaledToZero);
+        return false;
+    }
+    if let Some((kind, why)) = guard::why_not(situation, RiskyAct::ScaleToZero, "", step) {
+        let message = format!("spec.size is 0: the members are stopped once {why}.");
+        step.find(kind, Reason::BackupBeforeChange, message);
         return false;
     }
     step.sleep = Some(Sleep::Begins);

@@ -1,6 +1,8 @@
 //! A backup: taken once or again and again, resumed, tried again, given up; what is kept of those that are stored.
 
+mod before;
 mod kept;
+mod rehearse;
 mod run;
 mod schedule;
 
@@ -40,6 +42,9 @@ fn backup(policy: Value) -> Backup {
         ],
         stored: Observed::Seen(Vec::new()),
         transfer: None,
+        rehearsal: Observed::Absent,
+        wanted: None,
+        repository: None,
     }));
     Backup(snapshot)
 }
@@ -52,6 +57,7 @@ fn endpoint(url: &str, revision: i64) -> SourceEndpoint {
         learner: false,
         version: "3.6.16".to_owned(),
         storage_version: None,
+        downgrade: None,
         raft_term: 2,
         raft_index: 0,
         raft_applied_index: 0,
@@ -157,6 +163,7 @@ fn stored() -> Stored {
         sha256: "ab".repeat(32),
         took: Millis(1200),
         content: None,
+        contents: None,
     }
 }
 

@@ -193,6 +193,20 @@ fn a_certificate_is_renewed_when_a_third_of_its_time_is_left() {
     assert!(orders(&later(61).decide())[0].ends_with("by old"));
 }
 
+/// An operator whose clock was ahead made it, and nobody trusts it yet.
+#[test]
+fn a_certificate_that_has_not_begun_is_made_anew() {
+    let world = with_authorities(living("old"), &["old"]);
+    let mut world = with_certificates(world, "old", &["old"]).settle();
+    let later = Millis(world.snapshot.now.0 + DAY);
+    if let Some(Observed::Seen(secret)) = world.snapshot.secrets.get_mut("shop-peer-tls") {
+        secret
+            .not_before
+            .insert(MADE_FILES.certificate.to_owned(), later);
+    }
+    assert_eq!(orders(&world.decide()), ["shop-peer-tls: by old"]);
+}
+
 #[test]
 fn a_certificate_that_somebody_deleted_or_broke_is_made_again() {
     let world = with_authorities(living("old"), &["old"]);

@@ -383,6 +383,7 @@ fn endpoint(index: usize) -> Endpoint {
             learner: false,
             version: "3.6.16".to_owned(),
             storage_version: Some("3.6.0".to_owned()),
+            downgrade: None,
             raft_term: 2,
             // So long a log has a snapshot.
             raft_index: 1_000_000,
@@ -410,5 +411,6 @@ fn record(index: usize) -> MemberRecord {
         image: None,
         disk: Some(format!("disk-{}", member(index))),
         recreations: 0,
+        plain_peer: false,
     }
 }

@@ -12,6 +12,8 @@ mod certificates;
 mod consent;
 mod corrupt;
 mod fixture;
+mod guard;
+mod peers;
 mod repair;
 mod reshape;
 mod rest;

@@ -47,14 +47,14 @@ fn restore(status: &EtcdRestoreStatus) -> Resource {
     }
 }
 
-fn proven() -> Resource {
+pub(crate) fn proven() -> Resource {
     restore(&EtcdRestoreStatus {
         proof: Some(proof("3.6.0")),
         ..EtcdRestoreStatus::default()
     })
 }
 
-trait Restored {
+pub(crate) trait Restored {
     fn with(self, restore: Resource) -> Self;
     fn at(self, stage: RestorationStage) -> Self;
 }
@@ -83,7 +83,7 @@ impl Restored for World {
 }
 
 /// Two of three disks are lost, the third member answers, and the backup is proven.
-fn lost() -> World {
+pub(crate) fn lost() -> World {
     healthy(3).wiped(1).wiped(2).without_list().settle()
 }
 

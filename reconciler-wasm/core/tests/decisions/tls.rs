@@ -3,6 +3,7 @@
 mod authorities;
 mod birth;
 mod living;
+mod turn;
 mod validity;
 
 use std::collections::BTreeMap;

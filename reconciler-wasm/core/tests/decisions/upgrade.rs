@@ -1,5 +1,6 @@
 //! Another version or repository on a living cluster: who is restarted next, what is waited for, what is refused.
 
+mod downgrade;
 mod path;
 mod trouble;
 

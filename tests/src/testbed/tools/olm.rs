@@ -1,4 +1,4 @@
-//! Operator Lifecycle Manager, its catalog server and its validators: what the suite `olm` needs beyond every testbed's tools.
+//! Operator Lifecycle Manager, its catalog server and its validators: what the suites `olm` and `packaging` need beyond every testbed's tools.
 //!
 //! Their modules may not be required by another (their list of versions is closed), so their sources are copied. The
 //! SDK's own main package wants a plug-in that is not to be had; ours has the two commands that are used here.
@@ -6,7 +6,7 @@
 use super::{Added, Source, Tool, program};
 
 /// The tools, in the order of their building; the first makes the most that the others use again.
-pub(super) static TABLE: [Tool; 6] = [
+pub(super) static TABLE: [Tool; 7] = [
     Tool {
         name: "olm",
         version: "0.46.0",
@@ -63,6 +63,19 @@ pub(super) static TABLE: [Tool; 6] = [
             kept: None,
         },
         programs: &[program("operator-sdk", "./cmd/bundle-only")],
+    },
+    Tool {
+        // What OLM v1 judges a newer definition by.
+        name: "crdify",
+        version: "0.5.0",
+        source: Source::Copied {
+            module: "sigs.k8s.io/crdify",
+            version: "v0.5.0",
+            tags: "",
+            added: None,
+            kept: None,
+        },
+        programs: &[program("crdify", ".")],
     },
     Tool {
         name: "registry",

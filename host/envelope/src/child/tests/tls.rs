@@ -1,6 +1,6 @@
 //! One good member that speaks TLS, and each thing that makes it a bad one.
 
-use contract::Observed;
+use contract::{Observed, Snapshot};
 use serde_json::{Value, json};
 
 use super::{container, rules_of};
@@ -37,12 +37,29 @@ fn secured() -> Value {
     pod
 }
 
+/// Peers reach all members by this scheme.
+fn listed(mut snapshot: Snapshot, scheme: &str) -> Snapshot {
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        for url in list.members.iter_mut().flat_map(|one| &mut one.peer_urls) {
+            *url = url.replace("http://", &format!("{scheme}://"));
+        }
+    }
+    snapshot
+}
+
+/// Rules that a member breaks after `change`, whose peers reach it by this scheme.
+fn rules_by(scheme: &str, change: impl FnOnce(&mut Value, &mut Value)) -> Vec<&'static str> {
+    let (mut pod, mut resource) = (secured(), resource());
+    resource.spec["TLS"] = tls();
+    change(&mut pod, &mut resource.spec);
+    let snapshot = listed(snapshot_of(resource), scheme);
+    let refusals = permit(&decision(vec![apply("pod", pod)]), &snapshot).err();
+    let refusals = refusals.unwrap_or_default();
+    refusals.iter().map(super::super::Refusal::rule).collect()
+}
+
 fn check(rule: &str, change: impl FnOnce(&mut Value)) {
-    let rules = rules_of("pod", secured(), |pod, spec| {
-        spec["TLS"] = tls();
-        change(pod);
-    });
-    assert_eq!(rules, [rule]);
+    assert_eq!(rules_by("https", |pod, _| change(pod)), [rule]);
 }
 
 fn swap(pod: &mut Value, from: &str, to: &str) {
@@ -149,6 +166,42 @@ fn a_founding_member_without_the_tls_that_the_spec_asks_for_is_refused() {
     assert_eq!(rules(secured()), [""; 0]);
 }
 
+const PLAIN_PEERS: &str = "--listen-peer-urls=http://0.0.0.0:2380";
+const PLAIN_CLIENTS: &str = "--listen-client-urls=https://0.0.0.0:2379,http://0.0.0.0:2379";
+
+fn listen_plain(pod: &mut Value) {
+    swap(pod, "--listen-peer-urls=https://0.0.0.0:2380", PLAIN_PEERS);
+}
+
+/// While TLS is turned on or off etcd's list says how a member is reached, and it must listen there.
+#[test]
+fn a_member_that_peers_reach_in_plain_text_listens_so_and_still_shows_its_certificate() {
+    assert_eq!(rules_by("http", |pod, _| listen_plain(pod)), [""; 0]);
+    assert_eq!(rules_by("https", |pod, _| listen_plain(pod)), ["Plaintext"]);
+    let without_asking = rules_by("http", |pod, _| {
+        listen_plain(pod);
+        swap(pod, "--peer-client-cert-auth", "--name=a-1");
+    });
+    assert_eq!(without_asking, ["Plaintext"]);
+}
+
+#[test]
+fn clients_are_taken_in_plain_text_only_where_the_spec_says_so() {
+    let both = |pod: &mut Value| {
+        swap(
+            pod,
+            "--listen-client-urls=https://0.0.0.0:2379",
+            PLAIN_CLIENTS,
+        );
+    };
+    assert_eq!(rules_by("https", |pod, _| both(pod)), ["Plaintext"]);
+    let asked = rules_by("https", |pod, spec| {
+        both(pod);
+        spec["TLS"]["plainClients"] = json!(true);
+    });
+    assert_eq!(asked, [""; 0]);
+}
+
 /// What a pod was judged by when it was made holds for its successor, whatever the spec says by then.
 #[test]
 fn a_living_members_secrets_outlive_an_edit_of_the_spec() {
@@ -166,10 +219,11 @@ fn a_living_members_secrets_outlive_an_edit_of_the_spec() {
     };
     assert_eq!(rules(&snapshot, secured()), ["Volume", "Volume"]);
     snapshot.objects.pods = Observed::Seen(vec![living]);
+    let snapshot = listed(snapshot, "https");
     assert_eq!(rules(&snapshot, secured()), [""; 0]);
     assert_eq!(
         rules(&snapshot, pod_json()),
-        ["Plaintext", "Plaintext"],
-        "a restart in plain text would cut the member off and open its port"
+        ["Plaintext"],
+        "a restart in plain text would cut the member off from its peers"
     );
 }

@@ -4,7 +4,7 @@
 //! which does, and which a learner never passes (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>). Does
 //! not know where the pod may run, nor what its data volume is.
 
-use contract::{TlsRole, names};
+use contract::names;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
     ObjectFieldSelector, Probe, SecurityContext, VolumeMount,
@@ -86,13 +86,12 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         format!("--initial-advertise-peer-urls={peer_urls}"),
         format!(
             "--listen-peer-urls={}://0.0.0.0:{}",
-            cluster.tls.scheme(TlsRole::Peer),
+            cluster.tls.peer_scheme(member),
             names::PEER_PORT
         ),
         format!(
-            "--listen-client-urls={}://0.0.0.0:{}",
-            cluster.tls.scheme(TlsRole::Server),
-            names::CLIENT_PORT
+            "--listen-client-urls={}",
+            listeners(cluster.tls.client_schemes())
         ),
         format!("--advertise-client-urls={}", cluster.client_url(member)),
         format!(
@@ -105,6 +104,14 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         args.push(format!("--initial-cluster-token={token}"));
     }
     args
+}
+
+/// For each scheme the port for clients: etcd tells them apart by what a client says first.
+fn listeners(schemes: &[&str]) -> String {
+    let urls = schemes
+        .iter()
+        .map(|scheme| format!("{scheme}://0.0.0.0:{}", names::CLIENT_PORT));
+    urls.collect::<Vec<_>>().join(",")
 }
 
 /// The user's settings, and what the container reads from its pod's annotations at each start.

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Child, Effect, EventType, FindingKind, Place, Reason, Restoration, RestorationStage, names,
+    Child, Effect, EventType, FindingKind, ObjectKind, Place, Reason, Restoration,
+    RestorationStage, names,
 };
 
 use super::{Change, Wish, living};
@@ -50,6 +51,28 @@ pub(super) fn fill(
         start(cluster, situation, memory, seed, wish, step);
         return;
     };
+    // What its disk may hold is the backup's alone, so it is made again as the spec says now.
+    if pod.deleted.is_none() && !pod.running && pod.image != cluster.image {
+        let effect = Effect::Delete {
+            kind: ObjectKind::Pod,
+            name: pod.name.clone(),
+            grace_seconds: None,
+        };
+        let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
+        action.pre.restore = Some(wish.reference());
+        step.actions.push(action);
+        step.find_of(
+            FindingKind::Doing,
+            Reason::Restoring,
+            seed,
+            format!(
+                "{seed} does not run with {}, and the spec asks for {}: its pod is made again.",
+                pod.image, cluster.image
+            ),
+        );
+        step.look_again(SOON, Reason::Restoring);
+        return;
+    }
     let why = pod.waiting.as_deref().or(pod.unschedulable.as_deref());
     let ended = pod
         .last_exit

@@ -3,12 +3,12 @@
 //!
 //! Absence of evidence holds it.
 
-use contract::{ClusterId, FindingKind, RestorationStage, StoreKind};
+use contract::{ClusterId, FindingKind, RestorationStage, RiskyAct, StoreKind};
 use semver::Version;
 
 use super::Wish;
 use crate::assess::{Disk, Living, Situation, Stage};
-use crate::step::consent;
+use crate::step::{Step, consent, guard};
 use crate::validate::Cluster;
 
 type Held = Option<(FindingKind, String)>;
@@ -153,6 +153,16 @@ fn why_not_formed(
         kind,
         format!("{what}{wrong} To consent: {}", command(wish, cluster_id)),
     ))
+}
+
+/// What is given up is saved first, where it has a quorum to be saved from and an EtcdBackup asks for that.
+pub(super) fn why_not_saved(situation: &Situation<'_>, wish: &Wish<'_>, step: &mut Step) -> Held {
+    let Stage::Formed { living, .. } = &situation.stage else {
+        return None;
+    };
+    living.membership?;
+    let held = guard::why_not(situation, RiskyAct::Restore, &wish.resource.uid, step);
+    held.map(|(kind, why)| (kind, format!("it begins once {why}.")))
 }
 
 /// The command that sets the consent.

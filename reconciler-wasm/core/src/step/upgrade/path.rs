@@ -21,6 +21,9 @@ const BEFORE_3_7: Version = Version::new(3, 6, 11);
 /// The last of the versions that lose data when a member crashes under load
 /// (<https://github.com/etcd-io/etcd/issues/13766>).
 const LAST_INCONSISTENT: Version = Version::new(3, 5, 2);
+/// The oldest minor version that etcd's own procedure takes a cluster back to
+/// (<https://etcd.io/docs/v3.6/downgrades/>).
+const OLDEST_TO_RETURN_TO: u64 = 5;
 
 /// How members get to the asked version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(crate) enum Way {
     Forward(Vec<Version>),
     /// Members that were moved already return, because the cluster as a whole has not taken on their version.
     Back(Version),
+    /// The cluster as a whole goes back by one minor version, by etcd's own procedure.
+    Down(Version),
 }
 
 /// Why there is no way.
@@ -39,10 +44,15 @@ pub(crate) enum NoWay {
         /// The newest patch of the same minor version.
         newest: Version,
     },
-    /// The data was written by a newer minor version.
+    /// The data was written by a newer minor version, and no procedure leads back.
     OlderThanData {
         /// The lowest version that runs.
         running: Version,
+    },
+    /// There is a way back, and another version comes before it on that way, or in its place.
+    OtherFirst {
+        /// That version.
+        first: Version,
     },
 }
 
@@ -58,6 +68,11 @@ impl fmt::Display for NoWay {
                 "the members' data is that of etcd {running}, which an older minor version does not read. Set \
                  spec.version back to {running}"
             ),
+            Self::OtherFirst { first } => write!(
+                f,
+                "etcd goes back by one minor version at a time, from members that all run the same one, and to a patch \
+                 that reads what the newer one leaves. Set spec.version to {first} first"
+            ),
         }
     }
 }
@@ -70,14 +85,34 @@ pub(crate) fn way(lowest: &Version, highest: &Version, asked: &Version) -> Resul
         });
     }
     if asked.minor < lowest.minor {
-        return Err(NoWay::OlderThanData {
-            running: lowest.clone(),
-        });
+        return way_down(lowest, highest, asked);
     }
     if asked.minor == lowest.minor && asked.minor < highest.minor {
         return Ok(Way::Back(asked.clone()));
     }
     Ok(Way::Forward(stages(lowest, asked)))
+}
+
+fn way_down(lowest: &Version, highest: &Version, asked: &Version) -> Result<Way, NoWay> {
+    let other_first = |first: Option<Version>| {
+        let first = first.unwrap_or_else(|| lowest.clone());
+        Err(NoWay::OtherFirst { first })
+    };
+    if asked.minor < OLDEST_TO_RETURN_TO {
+        return Err(NoWay::OlderThanData {
+            running: lowest.clone(),
+        });
+    }
+    if highest.minor != lowest.minor {
+        return other_first(None);
+    }
+    if asked.minor + 1 < lowest.minor {
+        return other_first(newest_of(lowest.minor - 1));
+    }
+    if floor_to_leave(asked.minor).is_some_and(|floor| *asked < floor) {
+        return other_first(newest_of(asked.minor));
+    }
+    Ok(Way::Down(asked.clone()))
 }
 
 /// Whether the version may lose data by itself.
@@ -108,7 +143,7 @@ fn stages(lowest: &Version, asked: &Version) -> Vec<Version> {
     stages
 }
 
-/// The lowest patch that every member must run before the next minor version.
+/// The lowest patch that every member must run before the next minor version, and that one is gone back to.
 fn floor_to_leave(minor: u64) -> Option<Version> {
     match minor {
         5 => Some(BEFORE_3_6),
@@ -136,8 +171,10 @@ mod tests {
                 stages.join(" ")
             }
             Ok(Way::Back(version)) => format!("back {version}"),
+            Ok(Way::Down(version)) => format!("down {version}"),
             Err(NoWay::Inconsistent { .. }) => "inconsistent".to_owned(),
             Err(NoWay::OlderThanData { .. }) => "older".to_owned(),
+            Err(NoWay::OtherFirst { first }) => format!("{first} first"),
         }
     }
 
@@ -169,8 +206,18 @@ mod tests {
     #[test]
     fn members_return_while_one_of_them_keeps_the_cluster_at_the_old_version() {
         assert_eq!(words("3.5.35", "3.6.16", "3.5.35"), "back 3.5.35");
-        assert_eq!(words("3.6.16", "3.6.16", "3.5.35"), "older");
         assert_eq!(words("3.5.35", "3.5.35", "3.4.34"), "older");
+    }
+
+    /// Only 3.6 and newer know how to leave what an older version can read.
+    #[test]
+    fn a_whole_cluster_goes_back_by_one_minor_version_at_a_time() {
+        assert_eq!(words("3.6.16", "3.6.16", "3.5.35"), "down 3.5.35");
+        assert_eq!(words("3.7.3", "3.7.3", "3.6.11"), "down 3.6.11");
+        assert_eq!(words("3.6.16", "3.6.16", "3.5.25"), "3.5.35 first");
+        assert_eq!(words("3.7.3", "3.7.3", "3.5.35"), "3.6.16 first");
+        assert_eq!(words("3.6.16", "3.7.3", "3.5.35"), "3.6.16 first");
+        assert_eq!(words("3.6.16", "3.6.16", "3.4.34"), "older");
     }
 
     #[test]

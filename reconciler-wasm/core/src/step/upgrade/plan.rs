@@ -5,6 +5,7 @@
 use contract::{Pod, names};
 use semver::Version;
 
+use super::downgrade;
 use super::path::{self, Way};
 use crate::assess::{Living, Member};
 use crate::validate::Cluster;
@@ -25,8 +26,20 @@ pub(crate) enum Plan {
 pub(crate) struct Stage {
     pub(crate) version: Version,
     pub(crate) image: String,
-    /// It is the first of a minor version that no member runs: all must agree on the one before.
-    pub(crate) is_next_minor: bool,
+    pub(crate) direction: Direction,
+}
+
+/// How a stage stands to the minor version that members run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Some member runs that minor version or a newer one is on its way.
+    Within,
+    /// No member runs that minor version yet: all must agree on the one before.
+    Up,
+    /// Members return to the minor version that the cluster as a whole never left, or has left by etcd's own procedure.
+    Back,
+    /// The cluster as a whole is taken to an older minor version by etcd's own procedure.
+    Down,
 }
 
 /// Plans the next stage of a cluster that has formed.
@@ -45,26 +58,38 @@ pub(crate) fn plan(cluster: &Cluster, living: &Living<'_>) -> Plan {
     if is_settled {
         return Plan::Settled;
     }
-    let version = match path::way(lowest, highest, &cluster.version) {
+    let (version, direction) = match path::way(lowest, highest, &cluster.version) {
         Err(no_way) => return Plan::Blocked(format!("{no_way}.")),
-        Ok(Way::Back(version)) => version,
+        Ok(Way::Back(version)) => (version, Direction::Back),
+        Ok(Way::Down(version)) => (version, Direction::Down),
         Ok(Way::Forward(stages)) => match stages.as_slice() {
-            [first, rest @ ..] if rest.is_empty() || cluster.through_minors => first.clone(),
+            [first, rest @ ..] if rest.is_empty() || cluster.through_minors => {
+                (first.clone(), onward(highest, first))
+            }
             _ => return Plan::Blocked(long_way(lowest, &stages)),
         },
     };
-    if let Some(why) = why_no_return(living, highest, &version) {
-        return Plan::Blocked(why);
-    }
-    let is_next_minor = version.minor > highest.minor;
-    if is_next_minor && let Some(why) = why_not_saved(cluster, living, highest, &version) {
+    let why_not = match direction {
+        Direction::Within | Direction::Back => why_no_return(living, highest, &version),
+        Direction::Up => why_not_saved(cluster, living, highest, &version),
+        Direction::Down => None,
+    };
+    if let Some(why) = why_not {
         return Plan::Blocked(why);
     }
     Plan::Move(Stage {
         image: cluster.image_of(&version),
-        is_next_minor,
+        direction,
         version,
     })
+}
+
+fn onward(highest: &Version, version: &Version) -> Direction {
+    if version.minor > highest.minor {
+        Direction::Up
+    } else {
+        Direction::Within
+    }
 }
 
 /// Says why the next minor version may not read the members' logs, if so. A log that was never summed up in a snapshot is
@@ -118,7 +143,7 @@ fn snapshot_count(cluster: &Cluster, living: &Living<'_>, runs: &Version) -> u64
 /// takes on a version as soon as all members run it, and one that answers with the old version and
 /// keeps the old image is the proof that it has not.
 fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> Option<String> {
-    if version.minor >= highest.minor {
+    if version.minor >= highest.minor || downgrade::is_under_way_to(living, version.minor) {
         return None;
     }
     let keeps_back = |member: &Member<'_>| {

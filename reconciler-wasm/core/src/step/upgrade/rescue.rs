@@ -5,7 +5,8 @@
 use contract::{Action, FindingKind, Pod, Reason};
 
 use super::plan::{
-    self, Plan, Stage, is_on_its_way, is_restart_due, is_restart_pending, plan, version_of_image,
+    self, Direction, Plan, Stage, is_on_its_way, is_restart_due, is_restart_pending, plan,
+    version_of_image,
 };
 use super::{on_quorum, set_image};
 use crate::assess::{Disk, Living, Member, Situation};
@@ -80,8 +81,9 @@ fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
             .is_some_and(|(pod, stage)| pod.image == stage.image)
 }
 
-/// Whether the cluster is known to have taken on the minor version before that of the stage: the member was given the
-/// stage's before, or the data files say so.
+/// Whether the member's data can be read by the stage's version: the member was given it before; or, on the way up, the
+/// data files say that the cluster has taken on the minor version before. On the way down nobody knows of a member that
+/// does not answer.
 fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
     let was_given =
         version_of_image(&pod.image).is_some_and(|image| image.minor == stage.version.minor);
@@ -93,7 +95,11 @@ fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
             })
         })
     };
-    !stage.is_next_minor || was_given || is_taken_on()
+    match stage.direction {
+        Direction::Within | Direction::Back => true,
+        Direction::Up => was_given || is_taken_on(),
+        Direction::Down => was_given,
+    }
 }
 
 /// The image a member ran before it was given one that it never answered with, where it cannot have taken the cluster
@@ -120,7 +126,7 @@ fn what_it_ran(
     };
     (never_ran || same_minor || is_kept_back()).then(|| Stage {
         image: cluster.image_of(&version),
-        is_next_minor: false,
+        direction: Direction::Within,
         version,
     })
 }

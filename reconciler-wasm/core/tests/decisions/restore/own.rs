@@ -80,6 +80,7 @@ fn done(content: Option<SnapshotContent>) -> Snapshot {
         sha256: "ab".repeat(32),
         took: contract::Millis(5),
         content,
+        contents: None,
     }))
 }
 

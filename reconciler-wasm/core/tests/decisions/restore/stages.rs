@@ -70,6 +70,35 @@ fn the_first_member_gets_a_claim_and_a_pod_that_fills_it_and_founds_nothing() {
     assert!(tool.contains(&"--initial-cluster-token=token".to_owned()));
 }
 
+/// Nothing of its disk is missed by anybody, and nobody else would ever make it again.
+#[test]
+fn a_first_member_that_does_not_run_is_made_again_when_the_spec_asks_for_another_image() {
+    let stuck = |running: bool| {
+        let mut world = answering();
+        world.snapshot.etcd = filling().snapshot.etcd;
+        let pod = &mut world.pods()[0];
+        pod.running = running;
+        pod.ready = false;
+        pod.image = "quay.io/coreos/etcd:v3.6.999".to_owned();
+        world
+    };
+    let decision = stuck(false).decide();
+    assert_eq!(effects(&decision), [format!("Delete Pod {SEED}")]);
+    let action = decision
+        .actions
+        .iter()
+        .find(|action| matches!(action.effect, Effect::Delete { .. }));
+    assert!(action.unwrap().pre.restore.is_some());
+    let deletes = |world: &World| effects(&world.decide()).contains(&format!("Delete Pod {SEED}"));
+    assert!(!deletes(&stuck(true)));
+    let mut as_asked = stuck(false);
+    as_asked.pods()[0].image = healthy(1).pods()[0].image.clone();
+    assert!(!deletes(&as_asked));
+    let mut going = stuck(false);
+    going.pods()[0].deleted = Some(Millis(1));
+    assert!(!deletes(&going));
+}
+
 #[test]
 fn an_old_version_has_another_tool_and_a_revision_may_stay() {
     let tool = |mut world: World| {

@@ -56,23 +56,14 @@ fn a_pod_is_not_made_while_the_files_it_needs_are_unknown() {
 }
 
 #[test]
-fn tls_asked_of_a_living_cluster_is_not_claimed_and_changes_nothing() {
-    let decision = asking(healthy(3), OLD).decide();
-    assert!(reports(&decision, Reason::TlsNotApplied));
-    assert_eq!(effects(&decision), [""; 0]);
-    let missing = asking(healthy(3), OLD).without_pod(1).decide();
-    let pod = pod(&missing);
-    assert!(args(&pod).contains(&"--listen-peer-urls=http://0.0.0.0:2380"));
-}
-
-#[test]
-fn tls_taken_from_the_spec_of_a_living_cluster_stays_in_effect() {
-    let world = living().spec("TLS", Value::Null);
+fn another_secret_is_not_claimed_and_changes_nothing() {
+    let mut world = living();
+    world.snapshot.resource.spec["TLS"]["static"]["member"]["peerSecret"] = json!("others");
     let decision = world.decide();
     assert!(reports(&decision, Reason::TlsNotApplied));
     assert_eq!(effects(&decision), [""; 0]);
     let missing = world.without_pod(2).decide();
-    assert!(args(&pod(&missing)).contains(&"--client-cert-auth"));
+    assert!(args(&pod(&missing)).contains(&"--peer-client-cert-auth"));
     let finding = missing
         .report
         .findings

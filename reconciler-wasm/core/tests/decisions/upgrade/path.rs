@@ -74,6 +74,7 @@ fn members_return_to_the_old_minor_version_while_one_still_has_it() {
         .running("3.5.35")
         .asking("3.6.16")
         .moved(1, "3.6.16")
+        .told(None, "3.5.0")
         .settle();
     let decision = world.clone().asking("3.5.35").later(60).decide();
     assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
@@ -101,6 +102,7 @@ fn on_the_way_back_the_member_that_keeps_the_old_version_is_restarted_last() {
         .asking("3.6.16")
         .moved(0, "3.6.16")
         .moved(2, "3.6.16")
+        .told(None, "3.5.0")
         .settle()
         .asking("3.5.34")
         .later(60);

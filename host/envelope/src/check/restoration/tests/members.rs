@@ -34,6 +34,30 @@ fn pods_are_stopped_while_the_status_says_so_and_their_disks_stay() {
     assert_eq!(rule(&stops(), &in_pod), "");
 }
 
+#[test]
+fn the_pod_of_the_plan_is_made_again_only_while_it_does_not_run() {
+    let mut again = stops();
+    if let Effect::Delete { name, .. } = &mut again.effect {
+        "a-1".clone_into(name);
+    }
+    let with_pod = |resource: &Resource, running: bool| {
+        let mut fresh = lost(resource);
+        if let Observed::Seen(pod) = &mut fresh.object {
+            pod.running = running;
+        }
+        fresh
+    };
+    let filling = at(RestorationStage::Filling);
+    assert_eq!(rule(&again, &with_pod(&filling, false)), "");
+    assert_eq!(rule(&again, &with_pod(&filling, true)), "StillRunning");
+    let mut answered = filling.clone();
+    answered.status["clusterId"] = json!("c2");
+    assert_eq!(rule(&again, &with_pod(&answered, false)), "Unasked");
+    let mut over = with_pod(&filling, false);
+    over.restore = Observed::Absent;
+    assert_eq!(rule(&again, &over), "Unasked");
+}
+
 fn deletes_claim(name: &str) -> Action {
     let mut action = action(Effect::Delete {
         kind: ObjectKind::PersistentVolumeClaim,

@@ -1,15 +1,12 @@
-//! The validators that public catalogs run, on what this source generates.
+//! The validators that public catalogs run, on the committed releases and on four that this source makes.
 
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use manifests::Table;
 use serde_json::Value;
-use tests::testbed::Progress;
-use tests::testbed::tools::Tool;
-use tokio::process::Command;
 
-use crate::Ground;
+use crate::{four, root, run};
 
 /// Warnings that docs/channels.md explains: the names of the channels, and a rule for events whose group the validator takes
 /// for the version of it that is gone.
@@ -17,13 +14,44 @@ const ACCEPTED: [&str; 2] = [
     "channels are not following the recommended naming convention",
     "Migrate the API(s) for events",
 ];
+/// Files of all bundles together may fill one ConfigMap.
+const MOST_KIB: usize = 1024;
 
-/// opm, operator-verify and the SDK, on catalog and newest bundle.
-pub(crate) async fn all(ground: &Ground) -> Result<()> {
-    let configs = ground.publication.configs.display().to_string();
-    run("opm-1.73.0", "opm", &["validate", &configs]).await?;
-    let newest = ground.publication.release("0.4.0")?;
-    let folder = newest.folder.display().to_string();
+/// The committed bundle that follows the sources.
+fn committed() -> Result<PathBuf> {
+    let table = Table::read(&root()).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+    let newest = table.newest().context("there is no release")?;
+    Ok(root().join("bundle").join(newest.version.to_string()))
+}
+
+#[tokio::test]
+async fn opm_takes_the_catalogs() -> Result<()> {
+    let made = four("catalogs")?.write_catalog()?;
+    for configs in [root().join("catalog/configs"), made] {
+        run(
+            "opm-1.73.0",
+            "opm",
+            &["validate", &configs.display().to_string()],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_bundles_have_no_error_and_no_warning_but_those_that_are_explained() -> Result<()> {
+    let four = four("bundles")?;
+    let made = four.all().iter().map(|one| one.folder.clone());
+    for folder in made.chain([committed()?]) {
+        judge(&folder)
+            .await
+            .with_context(|| folder.display().to_string())?;
+    }
+    Ok(())
+}
+
+async fn judge(folder: &Path) -> Result<()> {
+    let folder = folder.display().to_string();
     run(
         "operator-verify-0.45.0",
         "operator-verify",
@@ -58,15 +86,26 @@ pub(crate) async fn all(ground: &Ground) -> Result<()> {
         })
         .collect();
     ensure!(unexpected.is_empty(), "{unexpected:#?}");
-    eprintln!("bundle_kib {}", newest.bundle.bytes().div_ceil(1024));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bundle_fits_into_the_config_map_that_olm_makes_of_it() -> Result<()> {
+    for one in four("sizes")?.all() {
+        let kib = one.bundle.bytes().div_ceil(1024);
+        eprintln!("bundle_kib {kib}");
+        ensure!(kib <= MOST_KIB, "{kib} KiB of {MOST_KIB}");
+    }
     Ok(())
 }
 
 /// What our catalog says of a bundle is what opm would say of it.
-pub(crate) async fn rendered(ground: &Ground) -> Result<()> {
-    let configs = ground.publication.configs.display().to_string();
+#[tokio::test]
+async fn opm_renders_a_bundle_as_the_catalog_shows_it() -> Result<()> {
+    let releases = four("rendered")?;
+    let configs = releases.write_catalog()?.display().to_string();
     let ours = documents(&run("opm-1.73.0", "opm", &["render", &configs, "--output=json"]).await?)?;
-    for release in &ground.publication.releases {
+    for release in releases.all() {
         let folder = release.folder.display().to_string();
         let rendered = run(
             "opm-1.73.0",
@@ -105,31 +144,6 @@ pub(crate) async fn rendered(ground: &Ground) -> Result<()> {
         ensure!(ours == theirs, "{name}: ours {ours:#}\nopm's {theirs:#}");
     }
     Ok(())
-}
-
-/// Runs a tool and answers what it printed.
-async fn run(tool: &str, program: &str, arguments: &[&str]) -> Result<String> {
-    let program: PathBuf = Tool::parse(tool)?
-        .ensure(&Progress::silent())
-        .await?
-        .join(program);
-    let output = Command::new(&program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .await
-        .with_context(|| format!("{} cannot be started", program.display()))?;
-    let (out, complaint) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    ensure!(
-        output.status.success(),
-        "{} {}: {out}{complaint}",
-        program.display(),
-        arguments.join(" ")
-    );
-    Ok(out.into_owned())
 }
 
 /// The JSON documents of a stream.

@@ -1,0 +1,84 @@
+//! Gives members other addresses where TLS between them is turned on or off: one at a time, the leader last.
+//!
+//! A member that has its other address is started anew to listen there, which is [`super`]'s, before the next
+//! one gets its own. Meanwhile its peers cannot dial it, and it dials them: what they have to tell one another goes over
+//! connections that it opened. Members with their data in their pods are replaced instead.
+
+use contract::{Effect, EventType, FindingKind, Membership, Reason};
+
+use super::has_caught_up;
+use crate::assess::{Living, Situation, name_of};
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::step::{SOON, Step};
+use crate::validate::Cluster;
+
+/// Gives one voter its other address. Says whether it did, or waits until it may.
+pub(super) fn turn(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let leads = living.leader();
+    let misplaced = living.voters().filter(|member| {
+        cluster.tls.is_misplaced(member.name) && member.pod.is_some_and(|pod| pod.claim.is_some())
+    });
+    let Some(member) = misplaced.min_by_key(|member| (member.id == leads, member.name)) else {
+        return false;
+    };
+    let late = living
+        .voters()
+        .find(|member| !has_caught_up(member, living));
+    if let Some(late) = late {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::CatchingUp,
+            late.name,
+            format!(
+                "{} is not Ready, or receives what it missed; the next address waits for it.",
+                late.name
+            ),
+        );
+        step.look_again(SOON, Reason::CatchingUp);
+        return true;
+    }
+    let row = membership
+        .members
+        .iter()
+        .find(|row| name_of(row) == member.name && !row.learner);
+    let Some(row) = row else { return false };
+    let (from, to) = if cluster.tls.is_plain_peer(member.name) {
+        ("http://", "https://")
+    } else {
+        ("https://", "http://")
+    };
+    let effect = Effect::UpdateMember {
+        member: row.id,
+        peer_urls: row
+            .peer_urls
+            .iter()
+            .map(|url| url.replacen(from, to, 1))
+            .collect(),
+    };
+    let resource = &situation.snapshot.resource;
+    let mut action = pre::action(resource, effect).on_members(membership);
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
+    step.actions.push(action);
+    let note = format!("Peers reach {} by {to} from now on", member.name);
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::TurningTls,
+        note.clone(),
+    ));
+    step.find_of(
+        FindingKind::Doing,
+        Reason::TurningTls,
+        member.name,
+        format!("{note}."),
+    );
+    step.look_again(SOON, Reason::TurningTls);
+    true
+}

@@ -1,0 +1,193 @@
+//! What is hard to take back waits for a backup where an EtcdBackup asks for it.
+
+use contract::{
+    BackupBefore, EtcdBackupStatus, Observed, Reason, Resource, Restoration, RestorationStage,
+    RiskyAct,
+};
+use serde_json::json;
+
+use crate::fixture::{NAME, NAMESPACE, World, effects, healthy, reports, written};
+
+/// The time of the fixture.
+const NOW: &str = "2026-11-18T11:06:40Z";
+
+fn guard(acts: &[&str], status: &EtcdBackupStatus) -> Resource {
+    Resource {
+        kind: "EtcdBackup".to_owned(),
+        namespace: NAMESPACE.to_owned(),
+        name: "nightly".to_owned(),
+        uid: "uid-nightly".to_owned(),
+        spec: json!({
+            "clusterRef": {"name": NAME}, "storageType": "S3",
+            "s3": {"path": "bucket/etcd.backup", "awsSecret": "aws"}, "backupPolicy": {"before": acts},
+        }),
+        status: json!(status),
+        ..Resource::default()
+    }
+}
+
+/// A backup that ended then, after five seconds.
+fn stored(at: &str) -> EtcdBackupStatus {
+    EtcdBackupStatus {
+        succeeded: true,
+        last_success_date: Some(at.to_owned()),
+        duration_milliseconds: Some(5_000),
+        ..EtcdBackupStatus::default()
+    }
+}
+
+fn failed(at: &str) -> EtcdBackupStatus {
+    EtcdBackupStatus {
+        reason: "the store refuses these credentials".to_owned(),
+        last_failure_date: Some(at.to_owned()),
+        ..EtcdBackupStatus::default()
+    }
+}
+
+impl World {
+    fn guarded(mut self, guards: &[Resource]) -> Self {
+        self.snapshot.guards = Observed::Seen(guards.to_vec());
+        self
+    }
+
+    fn waiting_for(mut self, act: RiskyAct, target: &str) -> Self {
+        self.status.backup_before = Some(BackupBefore {
+            act,
+            target: target.to_owned(),
+            since: NOW.to_owned(),
+        });
+        self
+    }
+}
+
+const ALL: [&str; 3] = ["upgrade", "scaleToZero", "restore"];
+const IMAGE: &str = "quay.io/coreos/etcd:v3.6.17";
+
+fn upgrading() -> World {
+    healthy(3).spec("version", json!("3.6.17"))
+}
+
+fn said(world: &World) -> String {
+    let decision = world.decide();
+    let findings = decision.report.findings.iter();
+    findings
+        .filter(|finding| finding.reason == Reason::BackupBeforeChange)
+        .map(|finding| finding.message.clone())
+        .collect()
+}
+
+#[test]
+fn an_act_waits_for_a_backup_that_began_after_the_wish() {
+    for (world, act, target) in [
+        (upgrading(), RiskyAct::Upgrade, IMAGE),
+        (healthy(3).wanting(0), RiskyAct::ScaleToZero, ""),
+    ] {
+        let asked = |status: &EtcdBackupStatus| world.clone().guarded(&[guard(&ALL, status)]);
+        let decision = asked(&EtcdBackupStatus::default()).decide();
+        assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+        assert!(reports(&decision, Reason::BackupBeforeChange));
+        let wish = written(&decision).unwrap().backup_before.unwrap();
+        assert_eq!(
+            (wish.act, wish.target.as_str(), wish.since.as_str()),
+            (act, target, NOW)
+        );
+        // One that began before the wish has not what was written since.
+        for old in ["2026-11-18T11:06:00Z", "2026-11-18T11:06:43Z"] {
+            let early = asked(&stored(old)).waiting_for(act, target).later(60);
+            assert!(effects(&early.decide()).is_empty(), "{old}");
+        }
+        let taken = asked(&stored("2026-11-18T11:07:00Z"))
+            .waiting_for(act, target)
+            .later(60);
+        assert!(!effects(&taken.decide()).is_empty());
+        let refused = asked(&failed("2026-11-18T11:07:00Z"))
+            .waiting_for(act, target)
+            .later(60);
+        assert!(effects(&refused.decide()).is_empty());
+        let words = said(&refused);
+        assert!(
+            words.contains("nightly") && words.contains("refuses these credentials"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn nothing_waits_for_backups_that_nobody_asks_for() {
+    let moves = |world: World| !effects(&world.decide()).is_empty();
+    assert!(moves(upgrading()));
+    let none = EtcdBackupStatus::default();
+    assert!(moves(upgrading().guarded(&[guard(&["restore"], &none)])));
+    let mut of_another = guard(&ALL, &none);
+    of_another.spec["clusterRef"]["name"] = json!("another");
+    assert!(moves(upgrading().guarded(&[of_another])));
+    let mut going = guard(&ALL, &none);
+    going.deleted = Some(contract::Millis(1));
+    assert!(moves(upgrading().guarded(&[going])));
+    let mut unknown = upgrading();
+    unknown.snapshot.guards = Observed::Unknown("silent".to_owned());
+    assert!(!moves(unknown));
+}
+
+/// Once it began, a failed backup of later would leave the cluster between two versions.
+#[test]
+fn what_has_begun_does_not_wait_in_its_middle() {
+    let status = EtcdBackupStatus {
+        succeeded: false,
+        ..stored("2026-11-18T11:07:00Z")
+    };
+    let world = upgrading()
+        .guarded(&[guard(&ALL, &status)])
+        .waiting_for(RiskyAct::Upgrade, IMAGE)
+        .later(3600);
+    let decision = world.decide();
+    assert_eq!(effects(&decision).len(), 1);
+    // While a member restarts, nobody asks; the wish stays.
+    let busy = written(&decision).unwrap_or_else(|| world.status.clone());
+    assert!(busy.backup_before.is_some());
+    let mut silent = upgrading().silent(1).guarded(&[guard(&ALL, &status)]);
+    silent.status.backup_before = busy.backup_before;
+    let after = written(&silent.decide()).unwrap();
+    assert!(after.backup_before.is_some());
+    // Over, it is forgotten.
+    let mut settled = healthy(3).waiting_for(RiskyAct::Upgrade, IMAGE);
+    settled.snapshot.guards = Observed::Seen(Vec::new());
+    assert_eq!(written(&settled.decide()).unwrap().backup_before, None);
+    let mut another = upgrading().waiting_for(RiskyAct::Upgrade, "quay.io/coreos/etcd:v3.6.18");
+    another.snapshot.guards = Observed::Seen(vec![guard(&ALL, &status)]);
+    let wish = written(&another.decide()).unwrap().backup_before.unwrap();
+    assert_eq!(wish.target, IMAGE);
+}
+
+#[test]
+fn a_living_cluster_is_saved_before_it_is_given_up_and_a_dead_one_is_not_waited_for() {
+    use crate::restore::{Restored, lost, proven};
+    let consented = || {
+        let mut restore = proven();
+        restore.spec["replaces"] = json!("c1");
+        restore
+    };
+    let none = EtcdBackupStatus::default();
+    let begins = |world: &World| {
+        let status = written(&world.decide()).unwrap_or_else(|| world.status.clone());
+        status.restoration.map(|one: Restoration| one.stage) == Some(RestorationStage::Stopping)
+    };
+    let living = || healthy(3).with(consented());
+    assert!(begins(&living()));
+    let held = living().guarded(&[guard(&ALL, &none)]);
+    assert!(!begins(&held));
+    let status = written(&held.decide()).unwrap();
+    let wish = status.backup_before.clone().unwrap();
+    assert_eq!(
+        (wish.act, wish.target),
+        (RiskyAct::Restore, consented().uid)
+    );
+    let mut saved = living()
+        .guarded(&[guard(&ALL, &stored("2026-11-18T11:07:00Z"))])
+        .later(60);
+    saved.status = status;
+    assert!(begins(&saved));
+    assert!(begins(
+        &lost().with(proven()).guarded(&[guard(&ALL, &none)])
+    ));
+}

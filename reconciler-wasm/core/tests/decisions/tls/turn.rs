@@ -1,0 +1,282 @@
+//! TLS turned on and off while the cluster lives, walked to its end, and turned round at each step.
+
+use contract::{Endpoint, Pod, names};
+
+use super::*;
+
+/// More steps than any walk takes.
+const END: usize = 80;
+
+/// A cluster whose world does at once what decisions ask for.
+struct Walk {
+    world: World,
+    /// The pods and endpoints as they were, by index: what is made again comes back in their form.
+    before: Vec<(Pod, Endpoint)>,
+    steps: Vec<String>,
+}
+
+impl Walk {
+    fn of(mut world: World) -> Self {
+        let pods = world.pods().clone();
+        let endpoints = world.snapshot.etcd.endpoints.clone();
+        Self {
+            before: pods.into_iter().zip(endpoints).collect(),
+            world,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Goes on until nothing is done any more, at most so many decisions. Says whether it came to an end.
+    fn go(&mut self, decisions: usize) -> bool {
+        for _ in 0..decisions {
+            self.world = self.world.clone().later(6);
+            let decision = self.world.decide();
+            let done = effects(&decision);
+            for action in &decision.actions {
+                self.take(&action.effect);
+            }
+            self.everybody_reaches_a_quorum();
+            if done.is_empty() && written(&decision).is_none() {
+                return true;
+            }
+            self.steps.extend(done);
+        }
+        false
+    }
+
+    fn take(&mut self, effect: &Effect) {
+        match effect {
+            Effect::UpdateStatus { status } => self.world.status = (**status).clone(),
+            Effect::Delete { name, .. } => {
+                self.world.pods().retain(|pod| pod.name != *name);
+                let endpoints = &mut self.world.snapshot.etcd.endpoints;
+                endpoints.retain(|endpoint| endpoint.pod != *name);
+            }
+            Effect::Apply { object } => {
+                if let Child::Pod(built) = &**object {
+                    self.come_back(&serde_json::to_value(built).unwrap());
+                }
+            }
+            Effect::UpdateMember { member, peer_urls } => {
+                let rows = self.world.rows();
+                let row = rows.iter_mut().find(|row| row.id == *member).unwrap();
+                row.peer_urls.clone_from(peer_urls);
+            }
+            Effect::MoveLeader { to } => {
+                for endpoint in &mut self.world.snapshot.etcd.endpoints {
+                    if let Observed::Seen(status) = &mut endpoint.status {
+                        status.leader = Some(*to);
+                    }
+                }
+            }
+            Effect::AnnotatePod { name, annotations } => {
+                let mut pods = self.world.pods().iter_mut();
+                let pod = pods.find(|pod| pod.name == *name).unwrap();
+                pod.annotations.extend(annotations.clone());
+            }
+            Effect::Event { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn come_back(&mut self, built: &Value) {
+        let name = built["metadata"]["name"].as_str().unwrap();
+        let (mut pod, mut endpoint) = self
+            .before
+            .iter()
+            .find(|(pod, _)| pod.name == name)
+            .cloned()
+            .unwrap();
+        pod.annotations = serde_json::from_value(built["metadata"]["annotations"].clone()).unwrap();
+        let secret = |volume: &str| {
+            let volumes = built["spec"]["volumes"].as_array().unwrap();
+            let found = volumes.iter().find(|one| one["name"] == volume)?;
+            Some(found["secret"]["secretName"].as_str()?.to_owned())
+        };
+        pod.peer_secret = secret("member-peer-tls");
+        pod.server_secret = secret("member-server-tls");
+        // What its etcd really does is kept where no decision looks.
+        pod.labels.insert("args".to_owned(), args(built).join(" "));
+        let leader = self.world.snapshot.etcd.endpoints.first();
+        if let (Some(Observed::Seen(other)), Observed::Seen(own)) =
+            (leader.map(|one| &one.status), &mut endpoint.status)
+        {
+            own.leader = other.leader;
+        }
+        self.world.pods().push(pod);
+        self.world.pods().sort_by(|a, b| a.name.cmp(&b.name));
+        let endpoints = &mut self.world.snapshot.etcd.endpoints;
+        endpoints.push(endpoint);
+        endpoints.sort_by(|a, b| a.pod.cmp(&b.pod));
+    }
+
+    /// At most one member is away, or cannot be dialled at the address that the list has for it.
+    fn everybody_reaches_a_quorum(&mut self) {
+        let rows = self.world.rows().clone();
+        let pods = self.world.pods().clone();
+        let cannot = |row: &contract::Member| {
+            let Some(pod) = pods.iter().find(|pod| pod.name == row.name) else {
+                return true;
+            };
+            let (scheme, _) = row.peer_urls[0].split_once("://").unwrap();
+            let listens = pod.labels.get("args").is_none_or(|args| {
+                args.contains(&format!("--listen-peer-urls={scheme}://0.0.0.0:2380"))
+            });
+            let others_can = scheme == "http" || pods.iter().all(|pod| pod.peer_secret.is_some());
+            !listens || !others_can
+        };
+        let away: Vec<_> = rows.iter().filter(|row| cannot(row)).collect();
+        assert!(away.len() < 2, "{:?} after {:?}", away, self.steps);
+    }
+
+    fn ask(&mut self, tls: Value) {
+        self.world = self.world.clone().spec("TLS", tls);
+    }
+
+    fn is(&mut self, scheme: &str) {
+        let secret = (scheme == "https").then_some("peers");
+        for row in self.world.rows().clone() {
+            assert!(
+                row.peer_urls[0].starts_with(&format!("{scheme}://")),
+                "{row:?}"
+            );
+        }
+        for pod in self.world.pods().clone() {
+            assert_eq!(pod.peer_secret.as_deref(), secret);
+            assert!(!pod.annotations.contains_key(names::PLAIN_ANNOTATION));
+        }
+        let tls = self.world.status.tls.clone();
+        assert_eq!(tls.is_some_and(|tls| tls.peer.is_some()), scheme == "https");
+        let records = &self.world.status.member_records;
+        assert!(records.iter().all(|record| !record.plain_peer));
+    }
+}
+
+/// The Secrets are there, and nobody uses them.
+fn plain() -> World {
+    asking(healthy(3), OLD).spec("TLS", Value::Null).settle()
+}
+
+#[test]
+fn turned_on_each_member_speaks_both_before_one_is_reached_by_tls_alone() {
+    let mut walk = Walk::of(plain());
+    walk.ask(tls());
+    assert!(walk.go(END), "{:?}", walk.steps);
+    walk.is("https");
+    let ids: Vec<String> = walk
+        .steps
+        .iter()
+        .filter(|step| step.starts_with("UpdateMember") || step.starts_with("Delete"))
+        .cloned()
+        .collect();
+    assert_eq!(ids.len(), 9, "{:?}", walk.steps);
+    assert!(
+        ids[..3].iter().all(|step| step.starts_with("Delete Pod")),
+        "{ids:?}"
+    );
+    for pair in ids[3..].chunks(2) {
+        assert!(
+            pair[0].starts_with("UpdateMember") && pair[1].starts_with("Delete Pod"),
+            "{ids:?}"
+        );
+    }
+}
+
+#[test]
+fn turned_off_the_certificates_go_when_everybody_is_reached_without_them() {
+    let mut walk = Walk::of(living());
+    walk.ask(Value::Null);
+    assert!(walk.go(END), "{:?}", walk.steps);
+    walk.is("http");
+    assert_eq!(walk.world.status.tls, None);
+    assert!(walk.go(END));
+}
+
+#[test]
+fn each_way_is_turned_round_at_each_of_its_steps() {
+    for (start, there, back, end) in [
+        (plain(), tls(), Value::Null, "http"),
+        (living(), Value::Null, tls(), "https"),
+    ] {
+        let mut whole = Walk::of(start.clone());
+        whole.ask(there.clone());
+        let mut decisions = 0;
+        while !whole.go(1) {
+            decisions += 1;
+            let mut walk = Walk::of(start.clone());
+            walk.ask(there.clone());
+            walk.go(decisions);
+            walk.ask(back.clone());
+            assert!(
+                walk.go(END),
+                "turned round after {decisions}: {:?}",
+                walk.steps
+            );
+            walk.is(end);
+        }
+        assert!(decisions > 12, "{decisions}");
+    }
+}
+
+/// Whoever lost their disk meanwhile is replaced by one that everybody can dial.
+#[test]
+fn a_new_member_is_reached_in_plain_text_until_all_speak_both() {
+    let mut walk = Walk::of(plain());
+    walk.ask(tls());
+    walk.go(2);
+    let joins = |world: &World| -> String {
+        let decision = world.clone().wanting(5).later(60).decide();
+        let urls = decision
+            .actions
+            .iter()
+            .find_map(|action| match &action.effect {
+                Effect::AddLearner { peer_urls, .. } => Some(peer_urls[0].clone()),
+                _ => None,
+            });
+        urls.unwrap_or_default()
+    };
+    // Pods are made anew first; a disk that is lost comes before.
+    let lost = walk.world.clone().wiped(1).later(600);
+    let decision = lost.decide();
+    assert!(
+        !format!("{:?}", decision.actions).contains("https://"),
+        "{:?}",
+        effects(&decision)
+    );
+    assert!(joins(&living()).starts_with("https://"));
+    assert!(joins(&plain()).starts_with("http://"));
+}
+
+#[test]
+fn secrets_that_do_not_work_are_named_and_nothing_is_turned() {
+    let mut world = plain().spec("TLS", tls());
+    edit(&mut world, "servers", |secret| {
+        let words = "it comes from another authority".to_owned();
+        secret.problems.insert("server.crt".to_owned(), words);
+    });
+    let decision = world.decide();
+    assert!(reports(&decision, Reason::CertificateInvalid));
+    assert_eq!(effects(&decision), [""; 0]);
+    let missing = world.without_pod(1).decide();
+    assert!(args(&pod(&missing)).contains(&"--listen-peer-urls=http://0.0.0.0:2380"));
+}
+
+#[test]
+fn clients_without_tls_are_taken_as_long_as_the_spec_says_so() {
+    let mut asked = tls();
+    asked["plainClients"] = json!(true);
+    let mut walk = Walk::of(plain());
+    walk.ask(asked);
+    assert!(walk.go(END));
+    let both = "--listen-client-urls=https://0.0.0.0:2379,http://0.0.0.0:2379";
+    for pod in walk.world.pods().clone() {
+        assert!(pod.labels["args"].contains(both), "{pod:?}");
+        assert_eq!(pod.annotations[names::PLAIN_ANNOTATION], "clients");
+    }
+    walk.steps.clear();
+    walk.ask(tls());
+    assert!(walk.go(END));
+    walk.is("https");
+    let restarts = walk.steps.iter().filter(|step| step.starts_with("Delete"));
+    assert_eq!(restarts.count(), 3, "{:?}", walk.steps);
+}
