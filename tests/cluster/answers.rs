@@ -21,7 +21,7 @@ use tests::scenario::{Cluster, Operator, Programs, Scenario, spec};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::gate::{Gate, HERE, forward, kubeconfig, operators_client};
+use crate::gate::{forward, operator_behind, operators_client};
 use crate::writer::Writer;
 
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -203,12 +203,7 @@ pub(crate) async fn lost(scenario: &mut Scenario) -> Result<()> {
         open: Mutex::default(),
     });
     let router = Router::new().fallback(ask).with_state(Arc::clone(&gates));
-    let gate = Gate::open(HERE, router).await?;
-    let kubeconfig = kubeconfig(scenario, &gate.endpoint())?;
-    let Programs { program, module } = &scenario.suite().programs;
-    let (namespace, folder) = (scenario.namespace(), scenario.folder());
-    let operator = Operator::start(program, module, namespace, &kubeconfig, folder).await?;
-    operator.leads(PATIENCE).await?;
+    let (_gate, operator) = operator_behind(scenario, router).await?;
 
     let cluster = scenario
         .create_healthy("unheard", spec::on_volumes(3))

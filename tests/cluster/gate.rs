@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
@@ -13,13 +14,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kube::Client;
 use serde_json::json;
-use tests::scenario::{OPERATOR, Scenario};
+use tests::scenario::{OPERATOR, Operator, Programs, Scenario};
 use tests::testbed::connect;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// More than any request has: a piece of a backup, or whatever an operator sends.
 const LARGEST: usize = 32 << 20;
+/// More than an operator needs to start and to lead.
+const LEADS_WITHIN: Duration = Duration::from_secs(120);
 /// Where only this machine reaches it.
 pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -72,6 +75,21 @@ pub(crate) fn kubeconfig(scenario: &Scenario, endpoint: &str) -> Result<PathBuf>
     });
     std::fs::write(&path, config.to_string())?;
     Ok(path)
+}
+
+/// An operator that leads, and hears from the API server only what comes through the gate with this handler. The gate
+/// closes with the first value.
+pub(crate) async fn operator_behind(
+    scenario: &Scenario,
+    router: Router,
+) -> Result<(Gate, Operator)> {
+    let gate = Gate::open(HERE, router).await?;
+    let kubeconfig = kubeconfig(scenario, &gate.endpoint())?;
+    let Programs { program, module } = &scenario.suite().programs;
+    let (namespace, folder) = (scenario.namespace(), scenario.folder());
+    let operator = Operator::start(program, module, namespace, &kubeconfig, folder).await?;
+    operator.leads(LEADS_WITHIN).await?;
+    Ok((gate, operator))
 }
 
 /// The answer of the server that `upstream` leads to.

@@ -17,7 +17,7 @@ use kube::Client;
 use serde_json::json;
 use tests::scenario::{Operator, Programs, Scenario, spec};
 
-use crate::gate::{Gate, HERE, forward, kubeconfig, operators_client};
+use crate::gate::{forward, operator_behind, operators_client};
 use crate::writer::Writer;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -128,12 +128,7 @@ pub(crate) async fn hesitating(scenario: &mut Scenario) -> Result<()> {
     let router = Router::new()
         .fallback(pass_on)
         .with_state(Arc::clone(&state));
-    let gate = Gate::open(HERE, router).await?;
-    let kubeconfig = kubeconfig(scenario, &gate.endpoint())?;
-    let Programs { program, module } = &scenario.suite().programs;
-    let (namespace, folder) = (scenario.namespace(), scenario.folder());
-    let operator = Operator::start(program, module, namespace, &kubeconfig, folder).await?;
-    operator.leads(PATIENCE).await?;
+    let (_gate, operator) = operator_behind(scenario, router).await?;
 
     let cluster = scenario
         .create_healthy("tried", spec::on_volumes(3))

@@ -99,14 +99,7 @@ pub(crate) async fn walked(scenario: &mut Scenario) -> Result<()> {
         .await?;
     becomes(&cluster, "3.7.3", 3).await?;
     writer.goes_on(50, Duration::from_secs(30)).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  3.4.34 to 3.7.3: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("3.4.34 to 3.7.3").await?;
     ensure!(
         cluster.etcd().await?.cluster_id().await? == id,
         "it is another cluster"
@@ -164,14 +157,7 @@ pub(crate) async fn patch_and_repository(scenario: &mut Scenario) -> Result<()> 
     })
     .await?;
     becomes(&cluster, "3.6.16", 3).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  another repository: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("another repository").await?;
     ensure!(pods(&cluster).await? == before, "pods were made again");
     // The tag says 3.6.17 and the program is 3.6.16: the first member shows it, and the others stay.
     cluster.edit(json!({"version": "3.6.17"})).await?;
@@ -215,14 +201,7 @@ pub(crate) async fn stuck(scenario: &mut Scenario) -> Result<()> {
     becomes(&cluster, "3.5.35", 3).await?;
     cluster.edit(json!({"version": "3.6.16"})).await?;
     becomes(&cluster, "3.6.16", 3).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  a typo: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("a typo").await?;
     cluster.edit(json!({"version": "3.4.34"})).await?;
     let words = ["3.6.16", "older minor version"];
     cluster.becomes_blocked("UpgradePath", &words).await?;
@@ -258,14 +237,7 @@ pub(crate) async fn back(scenario: &mut Scenario) -> Result<()> {
     cluster.edit(json!({"version": "3.5.35"})).await?;
     becomes(&cluster, "3.5.35", 3).await?;
     writer.goes_on(50, Duration::from_secs(30)).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  3.7.3 to 3.5.35: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("3.7.3 to 3.5.35").await?;
     ensure!(
         cluster.etcd().await?.cluster_id().await? == id,
         "it is another cluster"

@@ -106,6 +106,19 @@ impl Writer {
         );
         Ok(journal)
     }
+
+    /// The same where no write may have failed. Tells how it went on `way`.
+    pub(crate) async fn finish_unfailed(self, way: &str) -> Result<()> {
+        let journal = self.finish().await?;
+        eprintln!(
+            "  {way}: {} writes were acknowledged, {} failed, the longest pause was {:?}",
+            journal.len(),
+            journal.failed,
+            journal.longest_pause
+        );
+        ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+        Ok(())
+    }
 }
 
 impl Journal {

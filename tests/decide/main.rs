@@ -73,6 +73,10 @@ const ONCE_FAILED: &[(u64, &str)] = &[
         833,
         "a paused cluster whose size was edited had its status written for ever",
     ),
+    (
+        50_645,
+        "clients were told of a cluster founded anew on emptied disks, and a founding member with an older log came back",
+    ),
 ];
 
 fn history(plan: &Plan, tell: bool) -> History {

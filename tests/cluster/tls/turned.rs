@@ -53,14 +53,7 @@ pub(crate) async fn turned(scenario: &mut Scenario) -> Result<()> {
         .await?;
     turns(&plain, "https", Some(names::PLAIN_CLIENTS)).await?;
     writer.goes_on(50, PATIENCE).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  TLS on: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("TLS on").await?;
 
     let secure = address.replace("http:", "https:");
     let name = format!("turned-client.{}.svc", scenario.namespace());
@@ -84,14 +77,7 @@ pub(crate) async fn turned(scenario: &mut Scenario) -> Result<()> {
     plain.edit(json!({"TLS": null})).await?;
     turns(&plain, "http", None).await?;
     writer.goes_on(50, PATIENCE).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  TLS off: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
-    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    writer.finish_unfailed("TLS off").await?;
     let etcd = plain.etcd().await?;
     ensure!(etcd.get("greeting").await? == "hello", "the write is gone");
     ensure!(etcd.cluster_id().await? == id, "it is another cluster");

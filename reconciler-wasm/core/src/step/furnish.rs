@@ -29,6 +29,11 @@ pub(super) fn furnish(
     budget(cluster, situation, living, step);
 }
 
+/// Whether no client was told of the cluster: the Service for them does not stand, or nobody knows.
+pub(super) fn is_without_clients(cluster: &Cluster, situation: &Situation<'_>) -> bool {
+    services(situation, &names::client_service(&cluster.name)).is_none()
+}
+
 /// Applies the Service for clients where it differs. It is made only once a majority is sealed: what a client writes
 /// must never depend on a disk that could be founded anew.
 pub(super) fn furnish_clients(
@@ -37,8 +42,7 @@ pub(super) fn furnish_clients(
     is_sealed: bool,
     step: &mut Step,
 ) {
-    let name = names::client_service(&cluster.name);
-    if !is_sealed && services(situation, &name).is_none() {
+    if !is_sealed && is_without_clients(cluster, situation) {
         return;
     }
     service(

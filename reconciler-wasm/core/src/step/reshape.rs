@@ -96,20 +96,7 @@ pub(super) fn reshape(
     let Some(member) = outdated.first() else {
         return turn::turn(cluster, situation, membership, living, step);
     };
-    if let Some(late) = living
-        .voters()
-        .find(|member| !has_caught_up(member, living))
-    {
-        step.find_of(
-            FindingKind::Waiting,
-            Reason::CatchingUp,
-            late.name,
-            format!(
-                "{} is not Ready, or receives what it missed; the next pod waits for it.",
-                late.name
-            ),
-        );
-        step.look_again(SOON, Reason::CatchingUp);
+    if waits_for_the_late(living, "the next pod", step) {
         return true;
     }
     let is_alone = living.voters().count() == 1;
@@ -118,6 +105,21 @@ pub(super) fn reshape(
         return true;
     }
     make_anew(cluster, situation, membership, living, member, step)
+}
+
+/// Waits before `next` for a voter that is behind, and says whether there is one.
+fn waits_for_the_late(living: &Living<'_>, next: &str, step: &mut Step) -> bool {
+    let late = living
+        .voters()
+        .find(|member| !has_caught_up(member, living));
+    let Some(late) = late else { return false };
+    let words = format!(
+        "{} is not Ready, or receives what it missed; {next} waits for it.",
+        late.name
+    );
+    step.find_of(FindingKind::Waiting, Reason::CatchingUp, late.name, words);
+    step.look_again(SOON, Reason::CatchingUp);
+    true
 }
 
 fn has_caught_up(member: &Member<'_>, living: &Living<'_>) -> bool {

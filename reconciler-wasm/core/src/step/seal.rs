@@ -7,17 +7,18 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Effect, Pod, names};
+use contract::{Effect, FindingKind, Pod, Reason, names};
 
-use super::Step;
-use crate::assess::{Living, Situation};
+use super::{Step, furnish};
+use crate::assess::{Disk, Living, Member, Situation};
 use crate::build::Start;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
 
-/// Seals every member that answers and is not sealed; without a quorum too, because then it matters most. Says whether a majority of the voters is sealed then: the others can
-/// never found a cluster of their own.
+/// Seals every member that answers and is not sealed; without a quorum too, because then it matters most. Says whether
+/// clients may be told then: a majority of the voters is sealed, so that the others can never found a cluster of their
+/// own, and none of the others may hold another log.
 pub(super) fn seal(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -54,7 +55,28 @@ pub(super) fn seal(
         let is_noted = filled.is_none_or(|filled| filled == "true");
         sealed_voters += usize::from(!member.learner && is_noted);
     }
-    sealed_voters >= quorum(living.voters().count())
+    let other = living.voters().find(|member| may_differ(member));
+    if let Some(member) = other
+        && furnish::is_without_clients(cluster, situation)
+    {
+        let words = format!(
+            "{} does not answer and may hold other data than the members that formed the cluster; the Service for clients is made once it follows their leader or is replaced.",
+            member.name
+        );
+        step.find(FindingKind::Waiting, Reason::Forming, words);
+    }
+    other.is_none() && sealed_voters >= quorum(living.voters().count())
+}
+
+/// Whether the voter may hold a log that the others do not know of: where their disks were emptied before they were
+/// sealed, they founded the cluster anew without it, and its log may win the next election.
+fn may_differ(member: &Member<'_>) -> bool {
+    let is_untouched = |pod: &Pod| {
+        let has_run = pod.running || pod.restarts > 0 || pod.last_exit.is_some();
+        let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
+        !has_run && state.is_some_and(|state| state == "new")
+    };
+    !member.is_healthy() && member.disk == Disk::Kept && !member.pod.is_some_and(is_untouched)
 }
 
 /// How the pod would have to start to be sealed; none when it is. A pod of the archived operator has its start in its

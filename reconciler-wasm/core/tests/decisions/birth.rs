@@ -46,6 +46,28 @@ fn clients_get_their_service_when_a_quorum_has_answered() {
     assert_eq!(effects(&decision), ["Apply Service shop-client"]);
 }
 
+/// Found by the simulator: two founding members on emptied disks had founded the cluster anew, without the log of the
+/// third one, which did not answer; it won the next election, and what clients had written was gone.
+#[test]
+fn clients_get_no_service_while_a_founding_member_may_hold_another_log() {
+    let mut world = healthy(3).silent(2);
+    if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.truncate(1);
+    }
+    let decision = world.decide();
+    assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+    assert!(reports(&decision, Reason::Forming));
+
+    // One that never ran holds nothing.
+    let pod = &mut world.pods()[2];
+    pod.running = false;
+    pod.annotations.insert(
+        contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
+        "new".to_owned(),
+    );
+    assert_eq!(effects(&world.decide()), ["Apply Service shop-client"]);
+}
+
 /// Found by the simulator: alone, a member's initial cluster names nobody but itself already at birth, so only the
 /// state tells a sealed pod. Unsealed, its wiped disk would found an empty cluster under the same id.
 #[test]

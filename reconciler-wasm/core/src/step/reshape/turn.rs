@@ -6,7 +6,7 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Reason};
 
-use super::has_caught_up;
+use super::waits_for_the_late;
 use crate::assess::{Living, Situation, name_of};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -28,20 +28,7 @@ pub(super) fn turn(
     let Some(member) = misplaced.min_by_key(|member| (member.id == leads, member.name)) else {
         return false;
     };
-    let late = living
-        .voters()
-        .find(|member| !has_caught_up(member, living));
-    if let Some(late) = late {
-        step.find_of(
-            FindingKind::Waiting,
-            Reason::CatchingUp,
-            late.name,
-            format!(
-                "{} is not Ready, or receives what it missed; the next address waits for it.",
-                late.name
-            ),
-        );
-        step.look_again(SOON, Reason::CatchingUp);
+    if waits_for_the_late(living, "the next address", step) {
         return true;
     }
     let row = membership
