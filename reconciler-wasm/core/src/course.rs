@@ -147,15 +147,22 @@ impl<'a, Status: Told> Course<'a, Status> {
                 ConditionStatus::False
             }
         };
-        let before = self
-            .status
-            .conditions()
-            .iter()
-            .find(|condition| condition.kind == CONDITION);
+        let (reason, message) = (finding.reason, finding.message.clone());
+        self.hold(CONDITION, status, reason, message);
+    }
+
+    /// Sets a condition, if it is another one than it was.
+    pub(crate) fn hold(
+        &mut self,
+        kind: &str,
+        status: ConditionStatus,
+        reason: Reason,
+        message: String,
+    ) {
+        let mut conditions = self.status.conditions().iter();
+        let before = conditions.find(|condition| condition.kind == kind);
         if before.is_some_and(|before| {
-            before.status == status
-                && before.reason == finding.reason.name()
-                && before.message == finding.message
+            before.status == status && before.reason == reason.name() && before.message == message
         }) {
             return;
         }
@@ -164,15 +171,15 @@ impl<'a, Status: Told> Course<'a, Status> {
             .filter(|before| before.status == status)
             .and_then(|before| before.last_transition_time.clone());
         let condition = Condition {
-            kind: CONDITION.to_owned(),
+            kind: kind.to_owned(),
             status,
             last_update_time: now.clone(),
             last_transition_time: since.or(now),
-            reason: finding.reason.name().to_owned(),
-            message: finding.message.clone(),
+            reason: reason.name().to_owned(),
+            message,
         };
         let conditions = self.status.conditions();
-        conditions.retain(|other| other.kind != CONDITION);
+        conditions.retain(|other| other.kind != kind);
         conditions.push(condition);
     }
 }

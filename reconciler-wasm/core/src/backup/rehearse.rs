@@ -10,9 +10,9 @@
 //! Only a comparison that held counts as a proof. What could not be tried says nothing of the backup, and is tried again.
 
 use contract::{
-    BackupEffect, BackupKey, BackupView, Contents, Effect, EventType, FindingKind, Millis,
-    Observed, OutcomeKind, Reason, Rehearsal, RehearsalRun, RehearsalState, RehearsalVerdict,
-    Rehearse, names,
+    BackupEffect, BackupKey, BackupView, ConditionStatus, Contents, Effect, EventType, FindingKind,
+    Millis, Observed, OutcomeKind, Reason, Rehearsal, RehearsalRun, RehearsalState,
+    RehearsalVerdict, Rehearse, names,
 };
 
 use super::course::Course;
@@ -21,6 +21,8 @@ use super::run::{LATER, why_no_store};
 use crate::entropy::Entropy;
 use crate::{clock, pre};
 
+/// The condition that says how the last try ended.
+const RESTORABLE: &str = "Restorable";
 /// How soon what could not be tried is tried again.
 const AGAIN: Millis = Millis::seconds(3600);
 /// How long what keeps one from beginning may last before it is looked at again.
@@ -295,9 +297,10 @@ fn end(
         format!("{whole}.{tenth} s, {} keys{hash}", grouped(contents.keys))
     });
     let numbers = numbers.unwrap_or_default();
-    let (kind, reason, words, restores) = match verdict {
+    let (kind, holds, reason, words, restores) = match verdict {
         RehearsalVerdict::Restores => (
             EventType::Normal,
+            ConditionStatus::True,
             Reason::RehearsalSucceeded,
             format!(
                 "{} was restored into a throw-away member, which has what was backed up: {numbers}.",
@@ -307,12 +310,14 @@ fn end(
         ),
         RehearsalVerdict::DoesNot => (
             EventType::Warning,
+            ConditionStatus::False,
             Reason::RehearsalFailed,
             format!("{} does not restore: {why}.", run.key),
             format!("no, {day}: {why}"),
         ),
         RehearsalVerdict::NotTried => (
             EventType::Warning,
+            ConditionStatus::Unknown,
             Reason::RehearsalWaiting,
             format!(
                 "Whether {} restores could not be tried: {why}. It is tried again.",
@@ -322,6 +327,7 @@ fn end(
         ),
     };
     course.tell(kind, reason, words.clone());
+    course.hold(RESTORABLE, holds, reason, words.clone());
     course.find(FindingKind::Note, reason, words);
     let before = course.status.rehearsal.take();
     let succeeded = (verdict == RehearsalVerdict::Restores).then(|| at.clone());

@@ -1,6 +1,9 @@
 //! Whether the newest backup restores: when it is tried, and what counts as a proof.
 
-use contract::{Contents, RehearsalPod, RehearsalRun, RehearsalState, RehearsalVerdict, Rehearse};
+use contract::{
+    ConditionStatus, Contents, RehearsalPod, RehearsalRun, RehearsalState, RehearsalVerdict,
+    Rehearse,
+};
 
 use super::*;
 
@@ -76,6 +79,12 @@ fn answered(contents: Contents) -> RehearsalState {
         contents,
         took: Millis(3_149),
     }
+}
+
+fn restorable(status: &EtcdBackupStatus) -> Option<ConditionStatus> {
+    let mut conditions = status.conditions.iter();
+    let own = conditions.find(|condition| condition.kind == "Restorable");
+    own.map(|condition| condition.status)
 }
 
 fn failed_in(container: &str, permanent: bool) -> RehearsalState {
@@ -171,6 +180,7 @@ fn only_equal_contents_are_a_proof() {
         proven.restores.as_deref(),
         Some("yes, 2026-11-18, 3.1 s, 12,004 keys")
     );
+    assert_eq!(restorable(&proven), Some(ConditionStatus::True));
     assert!(ends(&decision) && proven.rehearsal_run.unwrap().over);
     for (other, word) in [
         (
@@ -196,6 +206,7 @@ fn only_equal_contents_are_a_proof() {
         ),
     ] {
         let (_, refuted) = after(answered(other));
+        assert_eq!(restorable(&refuted), Some(ConditionStatus::False));
         let words = refuted.restores.unwrap();
         assert!(
             words.starts_with("no, 2026-11-18: its") && words.contains(word),
@@ -258,6 +269,7 @@ fn what_could_not_be_tried_is_tried_again_and_is_no_verdict() {
         },
     ] {
         let (_, untried) = after(state);
+        assert_eq!(restorable(&untried), Some(ConditionStatus::Unknown));
         let last = untried.rehearsal.clone().unwrap();
         assert_eq!(last.verdict, RehearsalVerdict::NotTried);
         assert!(
