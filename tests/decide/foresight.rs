@@ -145,3 +145,41 @@ fn what_never_comes_to_rest_is_followed_for_a_while_only() {
     let foresight = foresee(&seen[0], &mut stubborn).expect("all was read");
     assert_eq!(foresight.ending, Ending::Standing);
 }
+
+/// What is foreseen waits for the backup first, too, which is taken to succeed.
+#[test]
+fn a_stop_is_foreseen_after_the_backup_that_it_waits_for() {
+    let plan = (1..=PLANS)
+        .map(calm)
+        .find(|plan| plan.claims && plan.version.is_none() && plan.size > 0);
+    let (seen, has_rested) = snapshots(&plan.expect("one has its data on claims"));
+    assert!(has_rested);
+    let mut last = seen.last().expect("there are snapshots").clone();
+    last.resource.spec["size"] = json!(0);
+    let guard = contract::Resource {
+        kind: "EtcdBackup".to_owned(),
+        name: "guard".to_owned(),
+        spec: json!({
+            "clusterRef": {"name": last.resource.name}, "storageType": "S3",
+            "s3": {"path": "bucket/guard", "awsSecret": "aws"}, "backupPolicy": {"before": ["scaleToZero"]},
+        }),
+        status: json!({}),
+        ..contract::Resource::default()
+    };
+    last.guards = contract::Observed::Seen(vec![guard]);
+    let foresight = from(&last);
+    let waits = |pass: &simulator::Pass| {
+        let mut findings = pass.decision.report.findings.iter();
+        findings.any(|finding| finding.reason == contract::Reason::BackupBeforeChange)
+    };
+    let stops = |pass: &simulator::Pass| {
+        let mut actions = pass.decision.actions.iter();
+        actions.any(|action| action.effect.name() == "Delete")
+    };
+    let waited = foresight.passes.iter().position(waits);
+    let stopped = foresight.passes.iter().position(stops);
+    assert!(
+        waited.is_some() && waited < stopped,
+        "{waited:?}, {stopped:?}"
+    );
+}

@@ -11,12 +11,14 @@ use std::time::Instant;
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod foresight;
 mod goal;
+mod guards;
 mod invariants;
 mod linear;
 mod mad;
 mod model;
 mod orders;
 mod properties;
+mod shelf;
 
 use goal::{is_goal, is_hopeless};
 use invariants::{Violation, judge, unsafe_deed, violations};

@@ -22,18 +22,20 @@ pub(crate) struct Stored {
 }
 
 impl World {
-    /// Somebody takes a backup, if a quorum answers.
-    pub(crate) fn back_up(&mut self) {
+    /// A backup is taken, if a quorum answers; says whether.
+    pub(crate) fn back_up(&mut self) -> bool {
         let peers = self.peers();
         let data = self
             .recorded()
             .and_then(|cluster| self.etcd.confirmed(cluster, &peers));
-        if let Some(data) = data {
-            self.stored = Stored {
-                writes: data.writes(),
-                minor: data.minor(),
-            };
-        }
+        let Some(data) = data else {
+            return false;
+        };
+        self.stored = Stored {
+            writes: data.writes(),
+            minor: data.minor(),
+        };
+        true
     }
 
     /// Somebody creates an EtcdRestore, with the consent that its condition would ask for or without.
@@ -115,6 +117,7 @@ impl World {
     pub(crate) fn truth_with(&self, restore: &str) -> Truth {
         Truth {
             replaced: self.gives_up(restore),
+            unsaved: self.unsaved(Some(restore)),
             ..self.truth()
         }
     }

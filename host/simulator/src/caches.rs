@@ -23,6 +23,8 @@ impl World {
             snapshot.resource = self.kube.resource.clone();
         }
         list(&mut snapshot.restores, self.restores.iter());
+        let guards = self.guard.iter().map(|guard| &guard.api);
+        list(&mut snapshot.guards, guards);
         let Objects {
             pods,
             volumes,

@@ -2,7 +2,7 @@
 //!
 //! States what is so and judges nothing.
 
-use contract::{ClusterId, MemberId, Reason, RestorationStage};
+use contract::{ClusterId, MemberId, Reason, RestorationStage, RiskyAct};
 
 use crate::release::Release;
 
@@ -109,6 +109,8 @@ pub struct Truth {
     pub replaced: bool,
     /// Whose claims are kept until the cluster is whole again.
     pub given_up: Vec<String>,
+    /// Acts that wait for a backup which was not taken.
+    pub unsaved: Vec<RiskyAct>,
     /// `status.clusterId`.
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.

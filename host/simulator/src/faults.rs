@@ -71,9 +71,14 @@ impl World {
                 spec.as_object_mut()
                     .map(|spec| spec.remove("quorumRecovery"));
             }),
-            Fault::BackUp => self.back_up(),
+            Fault::BackUp => {
+                // Without a quorum nobody gets one.
+                self.back_up();
+            }
             Fault::Restore(consents) => self.ask_for_restore(consents),
             Fault::TakeBack => self.take_back_restores(),
+            Fault::Guard => self.guard(),
+            Fault::NoStore => self.store = false,
         }
         self.settle();
     }
@@ -88,6 +93,7 @@ impl World {
             Fault::NoImages => self.images = true,
             Fault::SlowSync => self.slow = false,
             Fault::NoApi => self.api = true,
+            Fault::NoStore => self.store = true,
             Fault::Clock(_) => self.off = 0,
             Fault::Pause => self.edit(|spec| spec["paused"] = false.into()),
             Fault::FillWithKeys => self.delete_keys(index),
@@ -110,7 +116,8 @@ impl World {
             | Fault::Withdraw
             | Fault::BackUp
             | Fault::Restore(_)
-            | Fault::TakeBack => {}
+            | Fault::TakeBack
+            | Fault::Guard => {}
         }
         self.changed = true;
         self.settle();

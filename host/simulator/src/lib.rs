@@ -7,7 +7,8 @@
 //!
 //! # What is not modelled
 //! Partitions but that of the members on one node from all others, who leave them to themselves; handshakes, alarms for
-//! corrupt data, backups that the operator takes.
+//! corrupt data. What an EtcdBackup decides is modelled in a world of its own ([`keep`]); in that of a cluster backups are
+//! there or fail.
 
 mod backups;
 mod branch;
@@ -17,6 +18,7 @@ mod execute;
 mod fact;
 mod faults;
 mod foresight;
+mod guards;
 mod history;
 mod kubernetes;
 mod life;
@@ -28,6 +30,7 @@ mod present;
 mod release;
 mod roll;
 mod secrets;
+mod shelf;
 mod timers;
 mod world;
 
@@ -38,3 +41,4 @@ pub use foresight::{Ending, Foresight, Pass, foresee};
 pub use history::simulate;
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
 pub use release::Release;
+pub use shelf::{Shelf, Shelved, keep};

@@ -116,6 +116,10 @@ pub enum Fault {
     Restore(bool),
     /// Somebody deletes the EtcdRestores that are not over.
     TakeBack,
+    /// Somebody creates an EtcdBackup that upgrades, stops and restores wait for.
+    Guard,
+    /// Its store does not answer for a while.
+    NoStore,
 }
 
 /// What goes wrong with one action of the operator.

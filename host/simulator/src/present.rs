@@ -59,6 +59,7 @@ impl World {
             etcd,
             secrets,
             old_lock,
+            guards,
             now,
             ..
         } = snapshot;
@@ -109,6 +110,7 @@ impl World {
             }
             Observed::Absent | Observed::Unknown(_) => {}
         }
+        world.guard_as_found(guards, &status);
         world.settle();
         world.changed = true;
         Ok(world)

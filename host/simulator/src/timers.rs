@@ -42,6 +42,8 @@ pub(crate) enum Timer {
     Heal(usize),
     /// A delayed write of the operator arrives.
     Land(usize),
+    /// The backup that a risky act waits for is taken.
+    Guard,
 }
 
 /// Timers by time.

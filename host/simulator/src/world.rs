@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::backups::Stored;
 use crate::etcd::{Etcd, Op, Row};
 use crate::fact::Fact;
+use crate::guards::Guard;
 use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
 use crate::present::Given;
@@ -62,6 +63,10 @@ pub(crate) struct World {
     pub(crate) stored: Stored,
     /// The EtcdRestores.
     pub(crate) restores: Vec<Resource>,
+    /// The EtcdBackup that risky acts wait for.
+    pub(crate) guard: Option<Guard>,
+    /// Its store answers.
+    pub(crate) store: bool,
     writes: u32,
 }
 
@@ -134,6 +139,8 @@ impl World {
             given: Given::nothing(),
             stored: Stored::default(),
             restores: Vec::new(),
+            guard: None,
+            store: true,
             writes: 0,
         }
     }
@@ -180,11 +187,23 @@ impl World {
             given: _,
             stored,
             restores,
+            guard,
+            store,
             writes,
         } = self;
-        (now, timers.in_order(), changed, images, slow, api, off).hash(hasher);
+        (
+            now,
+            timers.in_order(),
+            changed,
+            images,
+            slow,
+            api,
+            off,
+            store,
+        )
+            .hash(hasher);
         (acknowledged, electing, founded, writes, stored).hash(hasher);
-        format!("{restores:?}").hash(hasher);
+        format!("{restores:?} {guard:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }
 
@@ -226,6 +245,7 @@ impl World {
             Timer::Fault(index) => self.begin_fault(index),
             Timer::Heal(index) => self.end_fault(index),
             Timer::Land(index) => self.land(index),
+            Timer::Guard => self.take_before(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Judges a deed by the truth before it alone. It does not know the history around it.
 
-use contract::RestorationStage;
+use contract::{RestorationStage, RiskyAct};
 use simulator::{Deed, MemberTruth, Truth};
 
 use super::{Violation, violation};
@@ -11,6 +11,13 @@ use crate::goal::majority;
 pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     if before.paused {
         return violation("paused means no effect", at, format!("{deed:?}"));
+    }
+    if goes_ahead(deed, before) {
+        return violation(
+            "what is hard to take back waits for its backup",
+            at,
+            format!("{deed:?}, {before:?}"),
+        );
     }
     let listed = |name: &str| before.members.iter().find(|member| member.name == name);
     match deed {
@@ -108,6 +115,36 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         | Deed::Compacted(_)
         | Deed::Defragmented(_)
         | Deed::Wrote(_) => None,
+    }
+}
+
+/// Whether a deed is the beginning of an act that waits for a backup which was not taken.
+fn goes_ahead(deed: &Deed, before: &Truth) -> bool {
+    let waits = |act: RiskyAct| before.confirmed && before.unsaved.contains(&act);
+    let all_well = before.members.iter().all(|member| member.healthy);
+    match deed {
+        Deed::GaveUp => waits(RiskyAct::Restore),
+        Deed::Restarted(_) => all_well && waits(RiskyAct::Upgrade),
+        Deed::DeletedPod(name) => {
+            // A pod whose policy changed is made again, whatever the size.
+            let is_as_asked = |one: &MemberTruth| !one.old && one.label == before.label;
+            let mut members = before.members.iter();
+            let is_kept = members.any(|one| one.name == *name && is_as_asked(one));
+            let is_stop = before.size == 0 && before.restoring.is_none() && all_well;
+            let stays = before.claims.contains(name);
+            is_stop && is_kept && stays && waits(RiskyAct::ScaleToZero)
+        }
+        Deed::StartedNew(_)
+        | Deed::StartedAlone(_)
+        | Deed::Added(_)
+        | Deed::Promoted(_)
+        | Deed::Removed(_)
+        | Deed::Moved(_)
+        | Deed::Compacted(_)
+        | Deed::Defragmented(_)
+        | Deed::Disarmed(_)
+        | Deed::DeletedClaim(_)
+        | Deed::Wrote(_) => false,
     }
 }
 

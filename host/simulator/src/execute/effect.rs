@@ -26,6 +26,7 @@ impl World {
                     return Err("the object has been modified");
                 }
                 self.follow_restoration(status);
+                self.follow_wish(status);
                 self.kube.resource.status = serde_json::to_value(status).map_err(|_| "not JSON")?;
                 self.touch();
                 return Ok(());

@@ -20,6 +20,8 @@ const FILLS: u64 = 0xf111;
 const RESTORES: u64 = 0x4e57_04e5;
 /// And for clocks and operators that are not what they seem.
 const DOUBTS: u64 = 0xd0_0b75;
+/// And for backups before risky acts.
+const GUARDS: u64 = 0x6a_4d5e;
 /// And for networks between members.
 const PARTITIONS: u64 = 0x9a_4717;
 
@@ -29,6 +31,15 @@ impl Plan {
     pub fn with_restores(seed: u64) -> Self {
         let mut plan = Self::of_seed(seed);
         plan.faults.extend(restores(seed));
+        plan
+    }
+
+    /// The plan of a seed with restores, in which risky acts wait for a backup from the beginning on, and its store is away
+    /// now and then.
+    #[must_use]
+    pub fn with_guards(seed: u64) -> Self {
+        let mut plan = Self::with_restores(seed);
+        plan.faults.extend(guards(seed));
         plan
     }
 
@@ -111,6 +122,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Partition(_)
         | Fault::StopNode(_)
         | Fault::NoImages
+        | Fault::NoStore
         | Fault::SlowSync
         | Fault::FillWithKeys
         | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
@@ -134,7 +146,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Withdraw
         | Fault::BackUp
         | Fault::Restore(_)
-        | Fault::TakeBack => 0,
+        | Fault::TakeBack
+        | Fault::Guard => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -258,6 +271,23 @@ fn restores(seed: u64) -> Vec<Planned> {
             lasts: 0,
             fault,
         });
+    }
+    all
+}
+
+/// An EtcdBackup that is asked for backups before risky acts, and a store that is away once to three times. Somebody stops
+/// the cluster, so that there is such an act.
+fn guards(seed: u64) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ GUARDS);
+    let planned = |at: i64, lasts: i64, fault: Fault| Planned { at, lasts, fault };
+    let mut all = vec![planned(0, 0, Fault::Guard)];
+    let at = rng.i64(20_000..FAULTS_UNTIL);
+    all.push(planned(at, 0, Fault::Resize(0)));
+    let later = at + [3_000, 90_000, 500_000][rng.usize(0..3)];
+    all.push(planned(later, 0, Fault::Resize(3)));
+    for _ in 0..rng.u8(1..4) {
+        let lasts = [2_000, 40_000, 300_000][rng.usize(0..3)];
+        all.push(planned(rng.i64(0..400_000), lasts, Fault::NoStore));
     }
     all
 }

@@ -99,6 +99,8 @@ impl fmt::Display for Fault {
                 write!(f, "somebody asks for a restore and gives up what there is")
             }
             Self::TakeBack => write!(f, "somebody deletes what asks for a restore"),
+            Self::Guard => write!(f, "somebody wants a backup before risky acts"),
+            Self::NoStore => write!(f, "the store of backups does not answer"),
         }
     }
 }

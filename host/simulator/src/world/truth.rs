@@ -58,6 +58,7 @@ impl World {
             given_up: restoration.map(|one| one.given_up).unwrap_or_default(),
             cluster,
             confirmed: confirmed.is_some(),
+            unsaved: self.unsaved(None),
             alarmed: confirmed.is_some_and(|data| !data.alarms().is_empty()),
             leader: cluster.and_then(|cluster| self.etcd.leader(cluster, &peers)),
             members: members

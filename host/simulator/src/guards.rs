@@ -1,0 +1,160 @@
+//! An EtcdBackup that what is hard to take back waits for: when it is asked, and what its store lets it say.
+//!
+//! Takes the backup that the cluster's status asks for, as soon as the store and a quorum answer. Who waits for it, and for
+//! how long, is the module's.
+
+use contract::{
+    BackupBefore, EtcdBackupStatus, EtcdClusterStatus, Millis, Observed, Resource, RiskyAct,
+};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::json;
+
+use crate::timers::Timer;
+use crate::world::{NAME, World};
+
+/// How soon one that failed is taken again.
+const AGAIN: i64 = 60_000;
+
+/// The EtcdBackup that guards the cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    /// As the operator sees it.
+    pub(crate) api: Resource,
+    /// When it was created.
+    since: i64,
+    /// When it last began a backup that came to be stored.
+    saved: Option<i64>,
+    /// It is about to be taken.
+    busy: bool,
+}
+
+impl World {
+    /// Somebody creates it. There is one at most.
+    pub(crate) fn guard(&mut self) {
+        if self.guard.is_some() {
+            return;
+        }
+        let api = Resource {
+            api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
+            kind: "EtcdBackup".to_owned(),
+            namespace: "ns".to_owned(),
+            name: "guard".to_owned(),
+            uid: "uid-guard".to_owned(),
+            resource_version: self.kube.number().to_string(),
+            generation: 1,
+            created: Millis(self.clock().0),
+            spec: json!({
+                "clusterRef": {"name": NAME}, "storageType": "S3",
+                "s3": {"path": "bucket/guard", "awsSecret": "aws"},
+                "backupPolicy": {"before": ["upgrade", "scaleToZero", "restore"]},
+            }),
+            status: json!({}),
+            ..Resource::default()
+        };
+        self.put_guard(api);
+        self.changed = true;
+    }
+
+    /// The first of those that are there, and what the cluster waits for already.
+    pub(crate) fn guard_as_found(
+        &mut self,
+        guards: &Observed<Vec<Resource>>,
+        status: &EtcdClusterStatus,
+    ) {
+        if let Some(first) = guards.seen().and_then(|guards| guards.first()) {
+            self.put_guard(first.clone());
+            self.follow_wish(status);
+        }
+    }
+
+    fn put_guard(&mut self, api: Resource) {
+        self.guard = Some(Guard {
+            api,
+            since: self.now,
+            saved: None,
+            busy: false,
+        });
+    }
+
+    /// A new status of the cluster may ask for a backup.
+    pub(crate) fn follow_wish(&mut self, status: &EtcdClusterStatus) {
+        if let Some(guard) = self.guard.as_mut().filter(|guard| !guard.busy)
+            && status.backup_before.is_some()
+        {
+            guard.busy = true;
+            self.after(200, 4_000, Timer::Guard);
+        }
+    }
+
+    /// It is taken, or fails and is taken again, as long as it is asked for and was not taken since.
+    pub(crate) fn take_before(&mut self) {
+        let wish = self.kube.resource.status.get("backupBefore").cloned();
+        let wish = wish.and_then(|wish| serde_json::from_value::<BackupBefore>(wish).ok());
+        let asked = wish.and_then(|wish| wish.since.parse::<Timestamp>().ok());
+        let clock = self.clock();
+        let Some(guard) = &mut self.guard else {
+            return;
+        };
+        guard.busy = false;
+        let since = asked.map(|since| since.as_millisecond() - self.epoch);
+        if since.is_none_or(|since| guard.saved.is_some_and(|saved| saved >= since)) {
+            return;
+        }
+        let is_taken = self.store && self.back_up();
+        let (now, number) = (spell(clock), self.kube.number());
+        let Some(guard) = &mut self.guard else {
+            return;
+        };
+        let status = if is_taken {
+            guard.saved = Some(self.now);
+            EtcdBackupStatus {
+                succeeded: true,
+                last_success_date: now,
+                duration_milliseconds: Some(0),
+                ..EtcdBackupStatus::default()
+            }
+        } else {
+            guard.busy = true;
+            self.timers.set(self.now + AGAIN, Timer::Guard);
+            EtcdBackupStatus {
+                reason: "the store is away".to_owned(),
+                last_failure_date: now,
+                ..EtcdBackupStatus::default()
+            }
+        };
+        guard.api.status = json!(status);
+        guard.api.resource_version = number.to_string();
+        self.changed = true;
+        self.tell(|_| {
+            let how = if is_taken { "taken" } else { "not to be had" };
+            format!("      the backup that is waited for is {how}")
+        });
+    }
+
+    /// Before which act there is no backup that was taken since the guard was there; for a restore, since it was asked for.
+    pub(crate) fn unsaved(&self, restore: Option<&str>) -> Vec<RiskyAct> {
+        let Some(guard) = &self.guard else {
+            return Vec::new();
+        };
+        let saved_since = |at: i64| guard.saved.is_some_and(|saved| saved >= at);
+        let mut unsaved = Vec::new();
+        if !saved_since(guard.since) {
+            unsaved.extend([RiskyAct::Upgrade, RiskyAct::ScaleToZero]);
+        }
+        let asked = self
+            .restores
+            .iter()
+            .find(|one| restore == Some(one.uid.as_str()))
+            .map(|one| one.created.0 - self.epoch);
+        // What was asked for before there was a guard may have begun before it.
+        if asked.is_some_and(|asked| asked >= guard.since && !saved_since(asked)) {
+            unsaved.push(RiskyAct::Restore);
+        }
+        unsaved
+    }
+}
+
+fn spell(at: Millis) -> Option<String> {
+    let at = Timestamp::from_second(at.0.div_euclid(1000)).ok()?;
+    Some(at.to_string())
+}
