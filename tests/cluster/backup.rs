@@ -1,6 +1,7 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
 mod periodic;
+mod rehearsals;
 mod stores;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use tests::testbed::wait;
 use crate::minio::{self, BUCKET, MinIo};
 
 pub(crate) use periodic::periodic;
+pub(crate) use rehearsals::{damaged, proven};
 pub(crate) use stores::{alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);

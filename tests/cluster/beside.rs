@@ -1,16 +1,22 @@
-//! The scenarios that run side by side, and which of them want something that not every machine has.
+//! The scenarios that run side by side. Those about backups and restores are listed elsewhere.
 
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
 use crate::{
-    adopt, answers, asked, backup, bad_input, birth, consent, corrupt, crashes, disks, drop_in,
-    emulators, members, modules, operators, reshape, restarts, restore, scale, scope, space,
-    surroundings, tls, trouble, upgrade, zero,
+    adopt, answers, asked, bad_input, birth, consent, corrupt, crashes, disks, drop_in, members,
+    modules, operators, reshape, restarts, saved, scale, scope, space, surroundings, tls, trouble,
+    upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
 pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
+    let mut trials = saved::trials(scenarios);
+    trials.extend(others(scenarios));
+    trials
+}
+
+fn others(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
         scenarios.trial(
             "adopt::a_cluster_on_volumes_is_taken_over_healed_and_renewed_without_losing_a_member",
@@ -59,65 +65,6 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "operators::what_changed_while_nobody_looked_is_made_good",
             operators::away_for_long,
-        ),
-        scenarios.trial(
-            "backup::one_is_taken_again_and_again_and_the_oldest_go_by_number",
-            backup::periodic,
-        ),
-        scenarios.trial(
-            "backup::a_tls_cluster_is_backed_up_with_the_clients_secret_of_old",
-            backup::once_with_tls,
-        ),
-        scenarios.trial(
-            "backup::the_manifest_of_old_stores_exactly_its_key_and_never_runs_again",
-            backup::once,
-        ),
-        scenarios.trial(
-            "backup::azure_takes_the_secret_of_old_and_gives_back_the_same_bytes",
-            backup::azure,
-        ),
-        scenarios.trial(
-            "backup::google_takes_the_secret_of_old_and_gives_back_the_same_bytes",
-            backup::google,
-        ),
-        where_set(
-            emulators::OSS_EMULATOR,
-            scenarios.trial(
-                "backup::alibaba_takes_the_secret_of_old_and_gives_back_the_same_bytes",
-                backup::alibaba,
-            ),
-        ),
-        scenarios.trial(
-            "backup::an_operator_killed_in_the_middle_leaves_one_whole_backup",
-            backup::restarted,
-        ),
-        scenarios.trial(
-            "backup::what_cannot_work_is_said_and_nothing_is_taken_for_a_backup",
-            backup::bad_input,
-        ),
-        scenarios.trial(
-            "restore::all_pods_and_disks_gone_is_restored_by_the_manifest_of_old_through_crashes",
-            restore::everything_gone,
-        ),
-        scenarios.trial(
-            "restore::a_tls_cluster_is_restored_with_its_certificates",
-            restore::with_tls,
-        ),
-        scenarios.trial(
-            "restore::a_living_cluster_is_given_up_only_by_a_consent",
-            restore::living,
-        ),
-        scenarios.trial(
-            "restore::a_backup_that_is_none_is_told_and_nothing_is_touched",
-            restore::bad_backups,
-        ),
-        scenarios.trial(
-            "restore::a_new_cluster_is_born_from_a_backup_of_an_older_version",
-            restore::born_from,
-        ),
-        scenarios.trial(
-            "restore::backups_are_listed_fetched_proven_and_restored_at_a_terminal",
-            restore::at_a_terminal,
         ),
         scenarios.trial(
             "drop_in::size_and_version_make_a_cluster_that_serves_as_the_walk_through_says",
@@ -361,13 +308,4 @@ pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
             surroundings::one_image_twice,
         ),
     ]
-}
-
-/// A test that is left out, saying so, where a variable of the environment is not set.
-fn where_set(variable: &str, trial: Trial) -> Trial {
-    let is_set = std::env::var_os(variable).is_some();
-    let wants = format!("wants {variable}");
-    trial
-        .with_ignored_flag(!is_set)
-        .with_kind(if is_set { String::new() } else { wants })
 }

@@ -32,6 +32,7 @@ mod recordings;
 mod reshape;
 mod restarts;
 mod restore;
+mod saved;
 mod scale;
 mod scope;
 mod serial;

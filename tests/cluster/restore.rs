@@ -1,4 +1,4 @@
-//! Restores from a real S3 server: the whole disaster, a living cluster and the consent, backups that are none, TLS, and
+//! Restores, mostly from a real S3 server: the whole disaster, a living cluster and the consent, backups that are none, TLS, and
 //! a cluster that is born from a backup.
 
 mod bad;
@@ -14,9 +14,8 @@ use contract::{EtcdRestoreStatus, GROUP, ResourceKind, RestorationStage, Restore
 use etcd_client::{Client, GetOptions};
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use tests::scenario::{Children, Cluster, OPERATOR_IMAGE, Scenario, spec};
-use tests::testbed::{Progress, images, wait};
-use tokio::sync::OnceCell;
+use tests::scenario::{Children, Cluster, Scenario, spec};
+use tests::testbed::wait;
 
 use crate::backup::{self, KEY, apply, client_url, manifest};
 use crate::minio::MinIo;
@@ -28,34 +27,6 @@ pub(crate) use sealed::with_tls;
 pub(crate) use terminal::at_a_terminal;
 
 const PATIENCE: Duration = Duration::from_secs(240);
-
-/// Loads the operator's image once; members fetch their backup in it.
-async fn load_image(scenario: &Scenario) -> Result<()> {
-    static LOADED: OnceCell<()> = OnceCell::const_new();
-    let load = async || {
-        let archive = scenario.suite().folder.join("operator.tar");
-        let program = &scenario.suite().programs.program;
-        // The image is for its program alone; what a debugger wants would make it ten times as large.
-        let stripped = scenario.suite().folder.join("binnacle-stripped");
-        let strip = tokio::process::Command::new("strip")
-            .arg("-o")
-            .arg(&stripped)
-            .arg(program)
-            .status()
-            .await?;
-        ensure!(strip.success(), "the program cannot be stripped");
-        images::operator(
-            OPERATOR_IMAGE,
-            &stripped,
-            &[],
-            &archive,
-            &Progress::silent(),
-        )
-        .await?;
-        scenario.testbed().load_image(&archive).await
-    };
-    LOADED.get_or_try_init(load).await.map(drop)
-}
 
 /// A manifest as people wrote it for the archived operator.
 fn wish(name: &str, cluster: &str, s3: Value) -> Value {
@@ -182,7 +153,7 @@ async fn destroy(scenario: &mut Scenario, cluster: &Cluster) -> Result<()> {
 
 /// All pods and disks gone; the newest periodic backup, the manifest of old, an operator that is killed at each stage.
 pub(crate) async fn everything_gone(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
+    scenario.load_operator().await?;
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
     let cluster = scenario.create_healthy("shop", spec::on_volumes(3)).await?;
@@ -299,7 +270,7 @@ async fn show(scenario: &Scenario, name: &str) -> Result<()> {
 
 /// A living cluster keeps what it has until the EtcdRestore names its id.
 pub(crate) async fn living(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
+    scenario.load_operator().await?;
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
     let cluster = scenario

@@ -8,6 +8,7 @@ mod cluster;
 mod deployed;
 mod etcd;
 mod events;
+mod image;
 mod modules;
 mod objects;
 mod process;

@@ -6,14 +6,14 @@ use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::{Progress, wait};
 
-use super::{PATIENCE, back_up, holds, load_image, succeeded, wish};
+use super::{PATIENCE, back_up, holds, succeeded, wish};
 use crate::backup::{KEY, apply};
 use crate::members::restarts;
 use crate::minio::MinIo;
 
 /// An EtcdRestore waits for its cluster; created after it, the cluster is born from the backup of an older version.
 pub(crate) async fn born_from(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
+    scenario.load_operator().await?;
     scenario
         .testbed()
         .load_etcd("3.5.35", &Progress::silent())

@@ -3,13 +3,13 @@
 use anyhow::{Result, ensure};
 use tests::scenario::Scenario;
 
-use super::{identity, load_image, succeeded, wish};
+use super::{identity, succeeded, wish};
 use crate::backup::{self, KEY, apply};
 use crate::minio::MinIo;
 
 /// Members that speak TLS keep their certificates; the quorum was lost with two disks.
 pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
+    scenario.load_operator().await?;
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
     let cluster = backup::sealed(scenario, &store).await?;

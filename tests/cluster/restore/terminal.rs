@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 
-use super::{PATIENCE, contents, load_image};
+use super::{PATIENCE, contents};
 use crate::asked::{ask, text};
 use crate::backup::{KEY, apply};
 use crate::minio::{self, MinIo};
@@ -19,7 +19,7 @@ async fn backup(scenario: &Scenario, words: &[&str], code: i32) -> Result<String
 }
 
 pub(crate) async fn at_a_terminal(scenario: &mut Scenario) -> Result<()> {
-    load_image(scenario).await?;
+    scenario.load_operator().await?;
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
     let cluster = scenario.create_healthy("shop", spec::on_volumes(1)).await?;

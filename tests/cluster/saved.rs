@@ -1,0 +1,88 @@
+//! The scenarios about backups and restores, and which of them want something that not every machine has.
+
+use libtest_mimic::Trial;
+
+use crate::harness::Scenarios;
+use crate::{backup, emulators, restore};
+
+/// Those that disturb nobody, the long ones first.
+pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "backup::one_is_taken_again_and_again_and_the_oldest_go_by_number",
+            backup::periodic,
+        ),
+        scenarios.trial(
+            "backup::rehearsed_the_newest_is_a_member_that_nobody_reaches_with_the_same_revision_keys_and_hash",
+            backup::proven,
+        ),
+        scenarios.trial(
+            "backup::rehearsed_other_bytes_than_were_stored_are_told_and_harm_nothing",
+            backup::damaged,
+        ),
+        scenarios.trial(
+            "backup::a_tls_cluster_is_backed_up_with_the_clients_secret_of_old",
+            backup::once_with_tls,
+        ),
+        scenarios.trial(
+            "backup::the_manifest_of_old_stores_exactly_its_key_and_never_runs_again",
+            backup::once,
+        ),
+        scenarios.trial(
+            "backup::azure_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::azure,
+        ),
+        scenarios.trial(
+            "backup::google_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+            backup::google,
+        ),
+        where_set(
+            emulators::OSS_EMULATOR,
+            scenarios.trial(
+                "backup::alibaba_takes_the_secret_of_old_and_gives_back_the_same_bytes",
+                backup::alibaba,
+            ),
+        ),
+        scenarios.trial(
+            "backup::an_operator_killed_in_the_middle_leaves_one_whole_backup",
+            backup::restarted,
+        ),
+        scenarios.trial(
+            "backup::what_cannot_work_is_said_and_nothing_is_taken_for_a_backup",
+            backup::bad_input,
+        ),
+        scenarios.trial(
+            "restore::all_pods_and_disks_gone_is_restored_by_the_manifest_of_old_through_crashes",
+            restore::everything_gone,
+        ),
+        scenarios.trial(
+            "restore::a_tls_cluster_is_restored_with_its_certificates",
+            restore::with_tls,
+        ),
+        scenarios.trial(
+            "restore::a_living_cluster_is_given_up_only_by_a_consent",
+            restore::living,
+        ),
+        scenarios.trial(
+            "restore::a_backup_that_is_none_is_told_and_nothing_is_touched",
+            restore::bad_backups,
+        ),
+        scenarios.trial(
+            "restore::a_new_cluster_is_born_from_a_backup_of_an_older_version",
+            restore::born_from,
+        ),
+        scenarios.trial(
+            "restore::backups_are_listed_fetched_proven_and_restored_at_a_terminal",
+            restore::at_a_terminal,
+        ),
+    ]
+}
+
+/// A test that is left out, saying so, where a variable of the environment is not set.
+fn where_set(variable: &str, trial: Trial) -> Trial {
+    let is_set = std::env::var_os(variable).is_some();
+    let wants = format!("wants {variable}");
+    trial
+        .with_ignored_flag(!is_set)
+        .with_kind(if is_set { String::new() } else { wants })
+}
