@@ -86,6 +86,9 @@ fn run(arguments: &Arguments) -> Result<usize> {
     let mut rows = BTreeMap::new();
     // The decision cases are asked about all defects first: they are quick.
     for (round, (package, target)) in SUITES.into_iter().enumerate() {
+        if rows.len() == chosen.len() {
+            break;
+        }
         if let Some(test) = copy.first_failure(package, target)? {
             bail!("{test} fails on the source as it is");
         }

@@ -19,6 +19,7 @@ mod reshape;
 mod rest;
 mod restore;
 mod scale;
+mod seeded;
 mod space;
 mod spec;
 mod storage;

@@ -206,6 +206,14 @@ fn the_outdated_member_that_is_down_goes_first() {
     assert_eq!(effects(&decision), [""; 0]);
 }
 
+/// A member that has the new image and does not answer says nothing of its own restart.
+#[test]
+fn the_next_member_waits_for_one_that_was_moved_and_does_not_answer() {
+    let world = healthy(3).asking("3.6.20").moved(2, "3.6.20").silent(2);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+}
+
 #[test]
 fn a_member_that_runs_and_does_not_answer_is_touched_only_beside_healthy_ones() {
     let decision = healthy(3).asking("3.6.20").silent(2).decide();
