@@ -1,5 +1,6 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
+mod hostile;
 mod periodic;
 mod rehearsals;
 mod stores;
@@ -16,9 +17,10 @@ use tests::testbed::wait;
 
 use crate::minio::{self, BUCKET, MinIo};
 
+pub(crate) use hostile::{bad_store, full_and_locked};
 pub(crate) use periodic::periodic;
 pub(crate) use rehearsals::{damaged, proven};
-pub(crate) use stores::{alibaba, azure, google};
+pub(crate) use stores::{SMALL, Source, alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) const KEY: &str = "dir/etcd.backup";
@@ -170,16 +172,25 @@ async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
 pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
-    sealed(scenario, &store).await?;
+    let cluster = sealed(scenario, &store).await?;
     let status = succeeded(scenario, "sealed").await?;
-    is_whole(&store, &status, KEY).await
+    is_whole(&store, &status, KEY).await?;
+
+    // Once members ask who is there, the certificate says it: it is root's.
+    cluster.etcd().await?.lock().await?;
+    let url = client_url("https", &cluster);
+    let mut locked = manifest("locked", &url, store.block("locked", "aws"));
+    locked["spec"]["clientTLSSecret"] = json!("etcd-client-tls");
+    apply(scenario, &locked).await?;
+    let status = succeeded(scenario, "locked").await?;
+    is_whole(&store, &status, "locked").await
 }
 
 /// A cluster of three that speaks TLS by Secrets with the old names, and a manifest of old that backs it up.
 pub(crate) async fn sealed(scenario: &Scenario, store: &MinIo) -> Result<Cluster> {
     let authority = Authority::make()?;
     let names = names_of("sealed", scenario.namespace());
-    let client = authority.issue(&[])?;
+    let client = authority.issue_to("root")?;
     for secret in [
         old_secret(
             "etcd-peer-tls",

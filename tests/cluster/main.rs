@@ -42,6 +42,7 @@ mod surroundings;
 mod tap;
 mod tls;
 mod trouble;
+mod unruly;
 mod upgrade;
 mod writer;
 mod zero;

@@ -71,6 +71,11 @@ impl MinIo {
         Ok(server)
     }
 
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Its URL.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)

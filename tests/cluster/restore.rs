@@ -4,6 +4,7 @@
 mod bad;
 mod born;
 mod sealed;
+mod stores;
 mod terminal;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::writer::Writer;
 pub(crate) use bad::bad_backups;
 pub(crate) use born::born_from;
 pub(crate) use sealed::with_tls;
+pub(crate) use stores::{from_alibaba, from_google};
 pub(crate) use terminal::at_a_terminal;
 
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -61,7 +63,7 @@ async fn ended(scenario: &Scenario, name: &str) -> Result<EtcdRestoreStatus> {
     .await
 }
 
-async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdRestoreStatus> {
+pub(crate) async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdRestoreStatus> {
     let status = ended(scenario, name).await?;
     ensure!(status.succeeded, "it failed: {}", status.reason);
     let proof = status.proof.as_ref().context("there is no proof")?;

@@ -21,6 +21,14 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             backup::damaged,
         ),
         scenarios.trial(
+            "backup::a_store_that_cuts_refuses_or_is_slow_gets_the_whole_or_none",
+            backup::bad_store,
+        ),
+        scenarios.trial(
+            "backup::a_full_member_gives_a_whole_one_and_a_locked_one_none",
+            backup::full_and_locked,
+        ),
+        scenarios.trial(
             "backup::a_tls_cluster_is_backed_up_with_the_clients_secret_of_old",
             backup::once_with_tls,
         ),
@@ -54,6 +62,17 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "restore::all_pods_and_disks_gone_is_restored_by_the_manifest_of_old_through_crashes",
             restore::everything_gone,
+        ),
+        scenarios.trial(
+            "restore::clusters_are_born_from_google",
+            restore::from_google,
+        ),
+        where_set(
+            emulators::OSS_EMULATOR,
+            scenarios.trial(
+                "restore::clusters_are_born_from_alibaba",
+                restore::from_alibaba,
+            ),
         ),
         scenarios.trial(
             "restore::a_tls_cluster_is_restored_with_its_certificates",

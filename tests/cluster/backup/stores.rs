@@ -148,19 +148,19 @@ async fn signed(requests: &[Value], credentials: &[String; 2]) -> Result<Vec<Str
 }
 
 /// Values of a MiB that are less, and more, than one piece of an upload.
-const SMALL: usize = 1;
+pub(crate) const SMALL: usize = 1;
 const LARGE: usize = 10;
 
 /// A cluster with data, and where its backups go.
-struct Source<'a> {
-    scenario: &'a Scenario,
-    cluster: Cluster,
+pub(crate) struct Source<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) cluster: Cluster,
     kind: &'static str,
     block: Value,
 }
 
 impl<'a> Source<'a> {
-    async fn new(
+    pub(crate) async fn new(
         scenario: &'a mut Scenario,
         (kind, block, secret): (&'static str, Value, Value),
         values: usize,
@@ -198,7 +198,7 @@ impl<'a> Source<'a> {
         apply(self.scenario, &wanted).await
     }
 
-    async fn taken(&self, name: &str) -> Result<EtcdBackupStatus> {
+    pub(crate) async fn taken(&self, name: &str) -> Result<EtcdBackupStatus> {
         self.apply(name).await?;
         succeeded(self.scenario, name).await
     }

@@ -46,8 +46,18 @@ impl Authority {
 
     /// A certificate for these names, for servers and clients alike.
     pub fn issue(&self, names: &[String]) -> Result<Issued> {
+        self.sign(CertificateParams::new(names)?)
+    }
+
+    /// A certificate of this user of etcd.
+    pub fn issue_to(&self, user: &str) -> Result<Issued> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, user);
+        self.sign(params)
+    }
+
+    fn sign(&self, mut params: CertificateParams) -> Result<Issued> {
         let key = KeyPair::generate()?;
-        let mut params = CertificateParams::new(names)?;
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,
             KeyUsagePurpose::KeyEncipherment,

@@ -93,6 +93,14 @@ impl Etcd {
         self.run(&["member", "add", name, &url]).await.map(drop)
     }
 
+    /// Makes the user root, and from then on asks everybody who they are. A client's certificate of that name is one way to
+    /// say it, and the only one here.
+    pub async fn lock(&self) -> Result<()> {
+        self.run(&["user", "add", "root", "--no-password"]).await?;
+        self.run(&["user", "grant-role", "root", "root"]).await?;
+        self.run(&["auth", "enable"]).await.map(drop)
+    }
+
     /// Writes a key.
     pub async fn put(&self, key: &str, value: &str) -> Result<()> {
         self.run(&["put", key, value]).await.map(drop)
