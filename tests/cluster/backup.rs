@@ -20,7 +20,7 @@ use crate::minio::{self, BUCKET, MinIo};
 pub(crate) use hostile::{bad_store, full_and_locked};
 pub(crate) use periodic::periodic;
 pub(crate) use rehearsals::{damaged, proven};
-pub(crate) use stores::{SMALL, Source, alibaba, azure, google};
+pub(crate) use stores::{LARGE, SMALL, Source, alibaba, azure, google};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) const KEY: &str = "dir/etcd.backup";

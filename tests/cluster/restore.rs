@@ -25,7 +25,7 @@ use crate::writer::Writer;
 pub(crate) use bad::bad_backups;
 pub(crate) use born::born_from;
 pub(crate) use sealed::with_tls;
-pub(crate) use stores::{from_alibaba, from_google};
+pub(crate) use stores::{from_alibaba, from_azure, from_google};
 pub(crate) use terminal::at_a_terminal;
 
 const PATIENCE: Duration = Duration::from_secs(240);

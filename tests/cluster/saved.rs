@@ -64,6 +64,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             restore::everything_gone,
         ),
         scenarios.trial(
+            "restore::clusters_are_born_from_azure",
+            restore::from_azure,
+        ),
+        scenarios.trial(
             "restore::clusters_are_born_from_google",
             restore::from_google,
         ),

@@ -149,7 +149,7 @@ async fn signed(requests: &[Value], credentials: &[String; 2]) -> Result<Vec<Str
 
 /// Values of a MiB that are less, and more, than one piece of an upload.
 pub(crate) const SMALL: usize = 1;
-const LARGE: usize = 10;
+pub(crate) const LARGE: usize = 10;
 
 /// A cluster with data, and where its backups go.
 pub(crate) struct Source<'a> {

@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 use tests::scenario::{Scenario, spec};
 
 use super::{show, succeeded};
-use crate::backup::{KEY, SMALL, Source, apply};
+use crate::backup::{KEY, LARGE, SMALL, Source, apply};
 use crate::emulators::Emulator;
+
+/// Azure's, in several blocks.
+pub(crate) async fn from_azure(scenario: &mut Scenario) -> Result<()> {
+    let server = Emulator::azurite(scenario).await?;
+    born(scenario, server.target(KEY), LARGE).await
+}
 
 /// Google's. Its test server takes no upload in parts, so the backup is a small one.
 pub(crate) async fn from_google(scenario: &mut Scenario) -> Result<()> {
