@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _};
 use kube::Client;
 use serde_json::json;
-use tests::scenario::{Cluster, Operator, Programs, Scenario, spec};
+use tests::scenario::{Cluster, Scenario, spec};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 

@@ -155,6 +155,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             space::history_only,
         ),
         scenarios.trial(
+            "disks::claims_stay_after_their_cluster_where_the_spec_says_so",
+            disks::kept,
+        ),
+        scenarios.trial(
             "disks::two_of_three_disks_lost_is_told_and_nothing_is_destroyed",
             disks::two_wiped,
         ),

@@ -1,12 +1,15 @@
 //! Members that lose their data.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::scenario::{Children, Cluster, Scenario, spec};
 use tests::testbed::wait;
+
+use crate::standing::Standing;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -33,21 +36,62 @@ pub(crate) async fn claim_deleted(scenario: &mut Scenario) -> Result<()> {
     is_replaced(&cluster, &victim, lose).await
 }
 
-/// The claims of the cluster's label, and how many of them have an owner.
-async fn claims(scenario: &Scenario, cluster: &Cluster) -> Result<(Vec<String>, usize)> {
+/// What of a claim must not change when its cluster goes: its UID and who owns it.
+type Claims = BTreeMap<String, (String, Value)>;
+
+/// The claims of the cluster's label.
+async fn claims(scenario: &Scenario, cluster: &Cluster) -> Result<Claims> {
     let label = format!("--selector=etcd_cluster={}", cluster.name());
     let listed = scenario
         .kubectl(&["get", "pvc", &label, "--output=json"])
         .await?;
-    let listed: serde_json::Value = serde_json::from_str(&listed)?;
+    let listed: Value = serde_json::from_str(&listed)?;
     let items = listed["items"].as_array().context("no list")?;
-    let names = items
-        .iter()
-        .filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned()));
-    let owned = items
-        .iter()
-        .filter(|item| !item["metadata"]["ownerReferences"].is_null());
-    Ok((names.collect(), owned.count()))
+    let of = |field: &Value| field.as_str().map(str::to_owned);
+    let claim = |item: &Value| {
+        let metadata = &item["metadata"];
+        let owners = metadata["ownerReferences"].clone();
+        Some((of(&metadata["name"])?, (of(&metadata["uid"])?, owners)))
+    };
+    let claims = items.iter().map(claim).collect::<Option<_>>();
+    claims.context("a claim has no name")
+}
+
+pub(crate) async fn kept(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario.create_healthy("left", spec::on_volumes(3)).await?;
+    cluster.etcd().await?.put("kept", "yes").await?;
+    let before = Standing::of(&cluster).await?;
+    let retain = json!({"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}});
+    cluster.edit(json!({"pod": retain})).await?;
+    wait::until("claims without an owner", PATIENCE, async || {
+        let claims = claims(scenario, &cluster).await?;
+        let is_free = claims.values().all(|(_, owners)| owners.is_null());
+        ensure!(is_free && claims.len() == 3, "{claims:?}");
+        Ok(())
+    })
+    .await?;
+    cluster.becomes_healthy(3).await?;
+    before.is_kept(&cluster).await?;
+    // Whoever leaves a living cluster takes its claim along, and what stays is the whole cluster's data.
+    cluster.resize(1).await?;
+    cluster.becomes_healthy(1).await?;
+    let last = cluster.member_names().await?;
+    cluster.delete().await?;
+    let left = claims(scenario, &cluster).await?;
+    ensure!(left.keys().eq(&last), "{left:?} are left of {last:?}");
+
+    let again = scenario.create_healthy("left", spec::on_volumes(1)).await?;
+    let names = again.member_names().await?;
+    ensure!(names != last, "{names:?} runs on what was left");
+    let empty = again.etcd().await?.get("kept").await?;
+    ensure!(empty.is_empty(), "a new cluster has {empty:?}");
+    again.delete().await?;
+    let now = claims(scenario, &again).await?;
+    ensure!(now == left, "{left:?} became {now:?}");
+    let [claim] = last.as_slice() else {
+        anyhow::bail!("members are {last:?}")
+    };
+    read_kept(scenario, claim).await
 }
 
 /// Reads a claim that stayed as docs/volumes.md says.

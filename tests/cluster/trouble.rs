@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
 use kube::Client;
 use serde_json::json;
-use tests::scenario::{Operator, Programs, Scenario, spec};
+use tests::scenario::{Scenario, spec};
 
 use crate::gate::{forward, operator_behind, operators_client};
 use crate::writer::Writer;

@@ -35,7 +35,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Everything that the cluster owns or that carries its label.
+    /// Everything that the cluster owns or that carries its label, but for claims that an earlier one of its name left.
     pub async fn of(cluster: &Cluster) -> Result<Self> {
         let uid = cluster
             .resource()
@@ -44,7 +44,8 @@ impl Children {
             .context("the resource has no UID")?;
         let name = cluster.name();
         Self::list(&cluster.testbed().client(), cluster.namespace(), |meta| {
-            owner(meta) == Some(&uid) || label(meta, "etcd_cluster") == Some(name)
+            let is_labelled = label(meta, "etcd_cluster") == Some(name);
+            owner(meta) == Some(&uid) || (is_labelled && !is_left_by_another(meta, &uid))
         })
         .await
     }
@@ -157,12 +158,7 @@ impl Children {
     fn are_owned_and_labelled(&self, cluster: &str, uid: Option<&str>) -> Result<()> {
         for (kind, meta) in self.metas() {
             let what = named(kind, meta);
-            // A claim that outlives its cluster has an annotation instead.
-            let marked = meta
-                .annotations
-                .as_ref()
-                .and_then(|all| all.get(names::OWNER_ANNOTATION));
-            let is_marked = marked.is_some() && marked.map(String::as_str) == uid;
+            let is_marked = uid.is_some() && marked(meta) == uid;
             ensure!(
                 is_marked
                     || meta
@@ -271,6 +267,17 @@ fn owner(meta: &ObjectMeta) -> Option<&str> {
         .iter()
         .find(|owner| owner.controller == Some(true))
         .map(|owner| owner.uid.as_str())
+}
+
+/// The UID of the cluster that a claim without an owner was made for: it has an annotation instead, to outlive the cluster.
+fn marked(meta: &ObjectMeta) -> Option<&str> {
+    let owner = meta.annotations.as_ref()?.get(names::OWNER_ANNOTATION)?;
+    let is_free = meta.owner_references.as_ref().is_none_or(Vec::is_empty);
+    is_free.then_some(owner.as_str())
+}
+
+fn is_left_by_another(meta: &ObjectMeta, uid: &str) -> bool {
+    marked(meta).is_some_and(|owner| owner != uid)
 }
 
 fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
