@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
-use crate::{consistency, modules, recordings, scope, surroundings};
+use crate::{consistency, modules, nodes, recordings, scope, surroundings};
 
 /// Those that hurt what others stand on.
 pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
@@ -11,6 +11,10 @@ pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "surroundings::a_node_cut_off_and_back_changes_no_member",
             surroundings::node_cut_off,
+        ),
+        scenarios.trial(
+            "nodes::two_nodes_cut_off_one_after_the_other_cost_no_member",
+            nodes::both_cut_off,
         ),
         scenarios.trial(
             "surroundings::a_second_node_is_not_drained_before_the_first_members_return",

@@ -26,23 +26,31 @@ impl Standing {
 
     /// The members are the same, on the same objects but for those of these kinds.
     pub(crate) async fn is_kept_but_for(&self, cluster: &Cluster, kinds: &[&str]) -> Result<()> {
-        let now = Self::of(cluster).await?;
+        let members = cluster.members().await?;
         ensure!(
-            now.members == self.members,
-            "members {:?} became {:?}",
+            members == self.members,
+            "members {:?} became {members:?}",
             self.members,
-            now.members
         );
+        self.has_its_objects_but_for(cluster, kinds).await
+    }
+
+    /// The objects are the same but for those of these kinds; of the members nobody needs to answer.
+    pub(crate) async fn has_its_objects_but_for(
+        &self,
+        cluster: &Cluster,
+        kinds: &[&str],
+    ) -> Result<()> {
+        let now = Children::of(cluster).await?.uids();
         let kept = |uids: &BTreeMap<String, String>| {
             let mut uids = uids.clone();
             uids.retain(|name, _| !kinds.iter().any(|kind| name.starts_with(kind)));
             uids
         };
         ensure!(
-            kept(&now.uids) == kept(&self.uids),
-            "objects {:?} became {:?}",
+            kept(&now) == kept(&self.uids),
+            "objects {:?} became {now:?}",
             self.uids,
-            now.uids
         );
         Ok(())
     }
