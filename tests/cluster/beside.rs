@@ -5,8 +5,8 @@ use libtest_mimic::Trial;
 use crate::harness::Scenarios;
 use crate::{
     adopt, answers, asked, bad_input, birth, consent, corrupt, crashes, disks, drop_in, members,
-    modules, operators, reshape, restarts, saved, scale, scope, space, surroundings, tls, trouble,
-    upgrade, zero,
+    memory, modules, operators, reshape, restarts, saved, scale, scope, space, surroundings, tls,
+    trouble, upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -105,6 +105,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "corrupt::a_member_that_a_quorum_outvotes_is_replaced_and_etcd_serves_again",
             corrupt::outvoted,
+        ),
+        scenarios.trial(
+            "memory::a_member_that_uses_too_much_is_told_and_not_replaced",
+            memory::used_up,
         ),
         scenarios.trial(
             "upgrade::a_sole_member_is_upgraded_and_returns_from_a_missing_image",

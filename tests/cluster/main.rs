@@ -23,10 +23,12 @@ mod harness;
 #[path = "../decide/linear.rs"]
 mod linear;
 mod members;
+mod memory;
 mod minio;
 #[path = "../replay/model.rs"]
 mod model;
 mod modules;
+mod nodes;
 mod operators;
 mod recordings;
 mod reshape;

@@ -11,7 +11,7 @@ use contract::{
     Volume, names,
 };
 
-pub(crate) use member::{Disk, Health, Member, has_ended};
+pub(crate) use member::{Disk, Health, Member, has_ended, is_out_of_memory};
 
 use crate::quorum::Votes;
 use crate::validate::Cluster;

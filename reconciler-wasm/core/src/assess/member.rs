@@ -331,6 +331,13 @@ fn says_no_data(pod: Option<&Pod>) -> bool {
     })
 }
 
+/// Whether the container ended last for using more memory than its limit.
+pub(crate) fn is_out_of_memory(pod: &Pod) -> bool {
+    pod.last_exit
+        .as_ref()
+        .is_some_and(|exit| exit.reason == "OOMKilled")
+}
+
 fn not_running(pod: &Pod) -> String {
     if let Some(why) = &pod.unschedulable {
         return format!("no node takes its pod: {why}");
@@ -338,7 +345,9 @@ fn not_running(pod: &Pod) -> String {
     if let Some(why) = &pod.waiting {
         // The kubelet's sentence holds a time that grows; the word is enough.
         let word = why.split(':').next().unwrap_or(why);
-        return if word == "CrashLoopBackOff" {
+        return if word == "CrashLoopBackOff" && is_out_of_memory(pod) {
+            "its container keeps ending for using more memory than its limit (OOMKilled)".to_owned()
+        } else if word == "CrashLoopBackOff" {
             "its container keeps ending (CrashLoopBackOff)".to_owned()
         } else {
             format!("its container waits: {why}")

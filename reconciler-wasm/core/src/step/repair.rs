@@ -3,6 +3,8 @@
 //! A disk is given up only when it is known to be gone, or after long patience, and never when that could cost
 //! the quorum.
 
+mod oom;
+
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
 use super::{LATER, SOON, Step, birth::apply, ended, leave, upgrade};
@@ -199,17 +201,8 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
             format!("The pod of {name} has ended; it is being made again."),
         );
     }
-    if let Some(exit) = &pod.last_exit
-        && exit.reason == "OOMKilled"
-        && !pod.running
-    {
-        return Verdict::Wait(
-            Reason::OutOfMemory,
-            format!(
-                "{name} was ended for using more memory than its limit. A new member would end the same way: raise \
-                 spec.pod.resources.limits.memory."
-            ),
-        );
+    if let Some(message) = oom::why_down(situation, name, pod) {
+        return Verdict::Wait(Reason::OutOfMemory, message);
     }
     if let Some(waiting) = pod.waiting.as_deref().filter(|why| is_image_problem(why)) {
         let back = member

@@ -183,6 +183,48 @@ fn a_member_out_of_memory_is_not_replaced() {
     assert!(reports(&decision, Reason::OutOfMemory));
 }
 
+/// Between two ends it runs and reads its data in again. Long after the last one it is down for another reason.
+#[test]
+fn a_member_that_runs_again_after_it_was_out_of_memory_has_time() {
+    let mut world = healthy(3).silent(1).settle().later(4000);
+    let now = world.snapshot.now;
+    let ended = |ago: i64| contract::LastExit {
+        reason: "OOMKilled".to_owned(),
+        code: 137,
+        message: String::new(),
+        at: Some(contract::Millis(now.0 - ago * 1000)),
+    };
+    world.pods()[1].last_exit = Some(ended(300));
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::OutOfMemory));
+    world.pods()[1].last_exit = Some(ended(3000));
+    let decision = world.decide();
+    assert!(effects(&decision).contains(&format!("RemoveMember {}", id(1))));
+}
+
+/// All members hold the same data, so many may end at once.
+#[test]
+fn a_quorum_out_of_memory_is_told_with_its_cause() {
+    let mut world = healthy(3).silent(1).silent(2).without_list();
+    for pod in &mut world.pods()[1..] {
+        pod.running = false;
+        pod.waiting = Some("CrashLoopBackOff: back-off 20s".to_owned());
+        pod.last_exit = Some(contract::LastExit {
+            reason: "OOMKilled".to_owned(),
+            code: 137,
+            message: String::new(),
+            at: None,
+        });
+    }
+    let status = written(&world.decide()).unwrap();
+    let mut conditions = status.conditions.iter();
+    let available = conditions.find(|one| one.kind == "Available").unwrap();
+    assert_eq!(available.reason, "QuorumLost");
+    let words = "shop-m2: its container keeps ending for using more memory than its limit";
+    assert!(available.message.contains(words), "{}", available.message);
+}
+
 /// Found by the simulator: the removal was refused as a second change, pass after pass.
 #[test]
 fn a_learner_is_seen_to_before_a_lost_voter_is_replaced() {
