@@ -99,7 +99,9 @@ async fn read_kept(scenario: &Scenario, claim: &str) -> Result<()> {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kept"},
         "spec": {
-            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "fsGroup": 65532},
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"},
+            },
             "containers": [{
                 "name": "etcd",
                 "image": "quay.io/coreos/etcd:v3.6.16",
@@ -107,6 +109,7 @@ async fn read_kept(scenario: &Scenario, claim: &str) -> Result<()> {
                     "/usr/local/bin/etcd", "--name=kept", "--data-dir=/var/etcd/data", "--force-new-cluster",
                     "--listen-client-urls=http://0.0.0.0:2379", "--advertise-client-urls=http://localhost:2379",
                 ],
+                "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
                 "volumeMounts": [{"name": "data", "mountPath": "/var/etcd"}],
             }],
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
