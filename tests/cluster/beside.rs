@@ -4,9 +4,9 @@ use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
 use crate::{
-    adopt, answers, asked, bad_input, birth, consent, corrupt, crashes, disks, drop_in, members,
-    memory, modules, operators, reshape, restarts, saved, scale, scope, space, surroundings, tls,
-    trouble, upgrade, zero,
+    adopt, answers, asked, bad_input, birth, clocks, consent, corrupt, crashes, disks, drop_in,
+    members, memory, modules, operators, reshape, restarts, saved, scale, scope, space,
+    surroundings, tls, trouble, upgrade, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -105,6 +105,14 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "corrupt::a_member_that_a_quorum_outvotes_is_replaced_and_etcd_serves_again",
             corrupt::outvoted,
+        ),
+        scenarios.trial(
+            "corrupt::three_members_that_all_differ_are_told_and_nothing_is_destroyed",
+            corrupt::undecided,
+        ),
+        scenarios.trial(
+            "clocks::an_operator_an_hour_ahead_heals_and_scales_and_dates_no_certificate",
+            clocks::an_hour_ahead,
         ),
         scenarios.trial(
             "memory::a_member_that_uses_too_much_is_told_and_not_replaced",

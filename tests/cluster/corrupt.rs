@@ -4,17 +4,22 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use contract::ConditionStatus;
 use serde_json::{Value, json};
 use tests::scenario::{Cluster, Scenario, spec};
 use tests::testbed::wait;
 
+use crate::standing::Standing;
+
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The value that is written, and what overwrites it; both of one length.
+/// The value that is written, and what overwrites it; all of one length.
 const TRUTH: &str = "as-it-was-written-by-the-client";
 const LIE: &str = "as-one-disk-has-it-all-at-once!";
+const OTHER_LIE: &str = "as-another-disk-has-it-instead!";
 
 /// Members compare their data every few seconds.
 fn comparing(mut spec: Value) -> Value {
@@ -29,34 +34,49 @@ async fn written(scenario: &Scenario, name: &str) -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// Overwrites the value on the member's disk.
-async fn spoil(scenario: &Scenario, member: &str) -> Result<()> {
-    let folder = scenario
-        .testbed()
-        .volume_folder(scenario.namespace(), member)
+/// Overwrites the value on members' disks, each with its own lie, at one instant as far as anybody can see.
+async fn spoil(scenario: &Scenario, lies: &[(&str, &str)]) -> Result<()> {
+    let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
+    let mut files = Vec::new();
+    for (member, lie) in lies {
+        let folder = testbed.volume_folder(namespace, member).await?;
+        let file = folder.join("data/member/snap/db");
+        // It reaches the file within etcd's own interval.
+        wait::until(
+            format!("the value in {}", file.display()),
+            PATIENCE,
+            async || places(&file).map(drop),
+        )
         .await?;
-    let file = folder.join("data/member/snap/db");
-    // It reaches the file within etcd's own interval.
-    wait::until(
-        format!("the value in {}", file.display()),
-        PATIENCE,
-        async || {
-            let bytes = fs::read(&file)?;
-            let found: Vec<u64> = bytes
-                .windows(TRUTH.len())
-                .zip(0..)
-                .filter(|(window, _)| *window == TRUTH.as_bytes())
-                .map(|(_, at)| at)
-                .collect();
-            ensure!(!found.is_empty(), "it is not there");
-            let file = OpenOptions::new().write(true).open(&file)?;
-            for at in found {
-                file.write_all_at(LIE.as_bytes(), at)?;
-            }
-            Ok(())
-        },
-    )
-    .await
+        files.push((file, lie));
+    }
+    // A process that goes on could write the page anew, elsewhere, between the look and the lie.
+    for (member, _) in lies {
+        testbed.freeze_member(namespace, member).await?;
+    }
+    for (file, lie) in files {
+        let db = OpenOptions::new().write(true).open(&file)?;
+        for at in places(&file)? {
+            db.write_all_at(lie.as_bytes(), at)?;
+        }
+    }
+    for (member, _) in lies {
+        testbed.thaw_member(namespace, member).await?;
+    }
+    Ok(())
+}
+
+/// Where the value is in the file.
+fn places(file: &Path) -> Result<Vec<u64>> {
+    let bytes = fs::read(file)?;
+    let found: Vec<u64> = bytes
+        .windows(TRUTH.len())
+        .zip(0..)
+        .filter(|(window, _)| *window == TRUTH.as_bytes())
+        .map(|(_, at)| at)
+        .collect();
+    ensure!(!found.is_empty(), "it is not there");
+    Ok(found)
 }
 
 /// The members, the leader first.
@@ -71,7 +91,7 @@ pub(crate) async fn outvoted(scenario: &mut Scenario) -> Result<()> {
     let cluster = written(scenario, "outvoted").await?;
     let names = leader_first(&cluster).await?;
     let victim = names.last().context("there are no members")?;
-    spoil(scenario, victim).await?;
+    spoil(scenario, &[(victim, LIE)]).await?;
     let words = format!("{victim} differs from a quorum with equal hashes");
     cluster
         .awaits_event("Normal", "DataCorrupt", &words)
@@ -93,6 +113,65 @@ pub(crate) async fn outvoted(scenario: &mut Scenario) -> Result<()> {
             cluster.member_names().await?.contains(name),
             "{name} is gone"
         );
+    }
+    Ok(())
+}
+
+/// Three members, three sets of data: nobody knows whose is right.
+pub(crate) async fn undecided(scenario: &mut Scenario) -> Result<()> {
+    let cluster = written(scenario, "undecided").await?;
+    let names = leader_first(&cluster).await?;
+    let [leader, first, second] = names.as_slice() else {
+        bail!("members are {names:?}")
+    };
+    let standing = Standing::of(&cluster).await?;
+    spoil(scenario, &[(first, LIE), (second, OTHER_LIE)]).await?;
+
+    let words = [
+        "No 2 of 3 voters have equal hashes",
+        "nothing is removed or deleted",
+        leader,
+        first,
+        second,
+        "etcdctl snapshot save",
+    ];
+    cluster.becomes_blocked("DataCorrupt", &words).await?;
+    for (kind, status) in [
+        ("Available", ConditionStatus::False),
+        ("Degraded", ConditionStatus::True),
+    ] {
+        let words = ["members disagree on their data"];
+        cluster
+            .awaits_condition(kind, status, "DataCorrupt", &words, PATIENCE)
+            .await?;
+    }
+    scenario.is_looked_at_again().await?;
+    // No member is Ready, and the list goes on.
+    standing.has_its_objects_but_for(&cluster, &[]).await?;
+    let members = cluster.etcd_of(leader).members().await?;
+    ensure!(members == standing.members, "members are {members:?}");
+    for effect in ["Delete", "RemoveMember", "AddLearner", "Disarm"] {
+        let label = format!("effect=\"{effect}\"");
+        let done = scenario
+            .operator()?
+            .metric("binnacle_effects_total", &label)
+            .await?;
+        ensure!(done == 0.0, "{done} times {effect}");
+    }
+    // The way out that the condition names: every copy can be had, and one of them is right.
+    for (member, value) in [(leader, TRUTH), (first, LIE), (second, OTHER_LIE)] {
+        let file = scenario.folder().join(format!("{member}.db"));
+        let path = file.display().to_string();
+        let save = ["--command-timeout=10s", "snapshot", "save", &path];
+        scenario
+            .testbed()
+            .etcdctl(scenario.namespace(), member, "http", &save)
+            .await?;
+        let saved = fs::read(&file)?;
+        let has_it = saved
+            .windows(value.len())
+            .any(|window| window == value.as_bytes());
+        ensure!(has_it, "the snapshot of {member} has no {value}");
     }
     Ok(())
 }

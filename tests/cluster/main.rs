@@ -10,6 +10,7 @@ mod backup;
 mod bad_input;
 mod beside;
 mod birth;
+mod clocks;
 mod consent;
 mod consistency;
 mod coreos;

@@ -248,15 +248,20 @@ impl Scenario {
 
     /// Starts the operator with this module, and waits until it leads.
     pub async fn start_operator_with(&mut self, module: &Path) -> Result<()> {
-        let program = &self.suite.programs.program;
-        let operator = Operator::start(
-            program,
-            module,
-            self.namespace.name(),
-            &self.kubeconfig,
-            &self.folder,
-        )
-        .await?;
+        let program = self.suite.programs.program.clone();
+        self.start(&program, module).await
+    }
+
+    /// Starts this program as the operator, and waits until it leads.
+    pub async fn start_operator_as(&mut self, program: &Path) -> Result<()> {
+        let module = self.suite.programs.module.clone();
+        self.start(program, &module).await
+    }
+
+    async fn start(&mut self, program: &Path, module: &Path) -> Result<()> {
+        let (namespace, folder) = (self.namespace.name(), &self.folder);
+        let operator =
+            Operator::start(program, module, namespace, &self.kubeconfig, folder).await?;
         operator.leads(START).await?;
         self.operator = Some(operator);
         Ok(())

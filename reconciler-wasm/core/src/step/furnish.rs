@@ -69,18 +69,26 @@ pub(super) fn is_obstructed(cluster: &Cluster, situation: &Situation<'_>, step: 
     false
 }
 
-/// Moves writes around the members that failed last time to the end, so that they hold up nothing else.
+/// Moves to the end what did not get done last time and bears on no vote, so that it holds up nothing else: writes around
+/// the members that failed, and certificates, which a wrong clock refuses as well.
 pub(super) fn hold_back_failing(situation: &Situation<'_>, step: &mut Step) {
-    let failing = |kind: ObjectKind| {
+    let outcomes = &situation.snapshot.outcomes;
+    let is_failing = |kind: ObjectKind| {
         matches!(kind, ObjectKind::Service | ObjectKind::PodDisruptionBudget)
-            && situation
-                .snapshot
-                .outcomes
+            && outcomes
                 .iter()
                 .any(|past| past.kind == Some(kind) && past.outcome == OutcomeKind::Failed)
     };
+    let is_unissued = outcomes.iter().any(|past| {
+        past.effect == "Issue" && matches!(past.outcome, OutcomeKind::Failed | OutcomeKind::Refused)
+    });
     step.actions.sort_by_key(|action| {
-        matches!(action.effect, Effect::Apply { .. }) && action.effect.kind().is_some_and(failing)
+        let is_write = matches!(action.effect, Effect::Apply { .. });
+        let issuing = Reason::IssuingCertificates.name();
+        // Its event follows it and must not be told without it.
+        let is_issue = matches!(action.effect, Effect::Issue { .. })
+            || matches!(&action.effect, Effect::Event { reason, .. } if reason == issuing);
+        (is_write && action.effect.kind().is_some_and(is_failing)) || (is_unissued && is_issue)
     });
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Decision, Effect, MADE_FILES, Millis, Observed, Order, Reason, Secret, TlsRole, TlsSecrets,
-    authority_keys, names,
+    Decision, Effect, MADE_FILES, Millis, ObjectKind, Observed, Order, OutcomeKind, PastOutcome,
+    Reason, Secret, TlsRole, TlsSecrets, authority_keys, names,
 };
 use serde_json::json;
 
@@ -308,6 +308,35 @@ fn authorities_are_not_changed_while_a_member_is_down() {
     let world = living("old").spec("TLS", json!({"auto": {"generation": 2}}));
     let world = with_certificates(with_authorities(world, &["old"]), "old", &["old"]);
     assert_eq!(orders(&world.silent(1).decide()), [""; 0]);
+}
+
+/// Seen live with a clock an hour ahead: no member was added, because what is refused ends the pass.
+#[test]
+fn certificates_that_cannot_be_made_hold_up_nothing_else() {
+    let world = living("old").spec("TLS", json!({"auto": {"generation": 2}}));
+    let world = with_certificates(with_authorities(world, &["old"]), "old", &["old"]).wanting(5);
+    let mut world = world.settle();
+    let issue = "Issue Secret shop-authorities".to_owned();
+    let first = effects(&world.decide());
+    let is_before = first
+        .last()
+        .is_some_and(|last| last.starts_with("AddLearner"));
+    assert!(first.contains(&issue) && is_before, "{first:?}");
+    for outcome in [OutcomeKind::Refused, OutcomeKind::Failed] {
+        world.snapshot.outcomes = vec![PastOutcome {
+            effect: "Issue".to_owned(),
+            kind: Some(ObjectKind::Secret),
+            target: PLACE.to_owned(),
+            outcome,
+            message: "the operator's clock is 3600 s ahead".to_owned(),
+        }];
+        let decision = world.decide();
+        assert_eq!(effects(&decision).last(), Some(&issue));
+        let last = decision.actions.last().map(|action| &action.effect);
+        let is_told_after = matches!(last, Some(Effect::Event { reason, .. })
+            if reason == Reason::IssuingCertificates.name());
+        assert!(is_told_after, "{last:?}");
+    }
 }
 
 /// Its keys may be all that somebody has of theirs.
