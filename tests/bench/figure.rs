@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+/// The unit of what is divided by the yardstick's.
+const RATIO: &str = "ratio";
+
 /// One element of `bench.json`.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figure {
@@ -52,11 +55,17 @@ impl Figure {
         Self {
             name,
             value: median(&samples) / median(&yardstick),
-            unit: "ratio",
+            unit: RATIO,
             samples,
             yardstick,
             aim: None,
         }
+    }
+
+    /// With the same measured of the yardstick, which the value does not count in.
+    pub(crate) fn beside(mut self, yardstick: Vec<f64>) -> Self {
+        self.yardstick = yardstick;
+        self
     }
 
     pub(crate) const fn aiming_at(mut self, aim: Aim) -> Self {
@@ -90,7 +99,8 @@ pub(crate) fn table(figures: &[Figure]) -> String {
         });
         let mut of = in_words(samples);
         if !yardstick.is_empty() {
-            of = format!("{of} over {}", in_words(yardstick));
+            let how = if *unit == RATIO { "over" } else { "beside" };
+            of = format!("{of} {how} {}", in_words(yardstick));
         }
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<28} {value:>10.2}  {unit:<9} {aim:<12} {of}");

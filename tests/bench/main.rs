@@ -10,6 +10,7 @@ mod figure;
 #[expect(dead_code, reason = "figures need less of it than scenarios")]
 mod gate;
 mod histories;
+mod losses;
 mod memory;
 mod part;
 mod proxy;
@@ -17,6 +18,10 @@ mod replays;
 mod sight;
 mod sizes;
 mod swaps;
+mod upgrades;
+#[path = "../cluster/writer.rs"]
+#[allow(dead_code, reason = "the suite of that folder does more with it")]
+mod writer;
 mod writes;
 mod yardstick;
 

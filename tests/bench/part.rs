@@ -6,7 +6,9 @@ use anyhow::{Context, Result, ensure};
 use tests::scenario::Suite;
 
 use crate::figure::Figure;
-use crate::{births, decisions, disks, histories, memory, replays, sizes, swaps, writes};
+use crate::{
+    births, decisions, disks, histories, losses, memory, replays, sizes, swaps, upgrades, writes,
+};
 
 /// One thing to measure. The order is that of a run: what disturbs the machine least comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub(crate) enum Part {
     Births,
     Disks,
     Sizes,
+    Upgrades,
+    Losses,
     Writes,
     Decisions,
     Replays,
@@ -22,11 +26,13 @@ pub(crate) enum Part {
     Swaps,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 11] = [
     Part::Memory,
     Part::Births,
     Part::Disks,
     Part::Sizes,
+    Part::Upgrades,
+    Part::Losses,
     Part::Writes,
     Part::Decisions,
     Part::Replays,
@@ -56,9 +62,11 @@ impl Part {
     pub(crate) const fn figures(self) -> &'static [&'static str] {
         match self {
             Self::Memory => &["rss_mib_idle", "rss_mib_100_clusters"],
-            Self::Births => &["ready_3_ratio", "pod_deleted_ratio"],
+            Self::Births => &["ready_3_ratio", "tls_ready_3_ratio", "pod_deleted_ratio"],
             Self::Disks => &["disk_lost_s", "disk_and_pod_lost_s"],
             Self::Sizes => &["scale_3_to_5_s", "scale_5_to_3_s", "scale_3_to_5_again_s"],
+            Self::Upgrades => &["upgrade_3_failed_writes", "upgrade_3_over_restarts"],
+            Self::Losses => &["node_loss_write_gap_ms"],
             Self::Writes => &[
                 "api_writes_at_rest_per_min",
                 "lease_writes_per_min",
@@ -91,6 +99,8 @@ impl Part {
                 let samples = bench.samples;
                 sizes::measure(bench, samples).await
             }
+            Self::Upgrades => upgrades::measure(bench).await,
+            Self::Losses => losses::measure(bench).await,
             Self::Writes => writes::measure(bench).await,
             Self::Decisions => decisions::measure(bench).await,
             Self::Replays => replays::measure(bench).await,

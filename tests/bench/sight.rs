@@ -9,10 +9,12 @@ use contract::{
 };
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tests::scenario::{Cluster, Scenario};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -98,21 +100,41 @@ pub(crate) async fn of_successor(scenario: &Scenario, name: &str) -> Result<Dura
         .await?;
     let ready = of(pods, name, |pod| {
         ensure!(pod.uid() != old, "the old pod is still there");
-        let conditions = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.conditions.as_ref());
-        ensure!(
-            conditions
-                .into_iter()
-                .flatten()
-                .any(|one| one.type_ == "Ready" && one.status == "True"),
-            "the successor is not ready"
-        );
+        ensure!(is_ready(pod), "the successor is not ready");
         Ok(())
     })
     .await?;
     Ok(ready - began)
+}
+
+/// Gives the container of a pod another image, where it is, and waits until the pod is ready with it.
+pub(crate) async fn of_restart(scenario: &Scenario, name: &str, image: &str) -> Result<Duration> {
+    let pods: Api<Pod> = Api::namespaced(scenario.testbed().client(), scenario.namespace());
+    let before = restarts(&pods.get(name).await?);
+    let change = json!({"spec": {"containers": [{"name": "etcd", "image": image}]}});
+    let began = Instant::now();
+    pods.patch(name, &PatchParams::default(), &Patch::Strategic(change))
+        .await?;
+    let ready = of(pods, name, |pod| {
+        ensure!(restarts(pod) > before, "the container was not restarted");
+        ensure!(is_ready(pod), "the pod is not ready");
+        Ok(())
+    })
+    .await?;
+    Ok(ready - began)
+}
+
+fn restarts(pod: &Pod) -> i32 {
+    let status = pod.status.as_ref();
+    let containers = status.and_then(|status| status.container_statuses.as_ref());
+    containers.map_or(0, |all| all.iter().map(|one| one.restart_count).sum())
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut all = conditions.into_iter().flatten();
+    all.any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
 /// Lets a cluster be for as long as etcd asks for between changes of its member list: this is time, not a condition.

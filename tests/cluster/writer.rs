@@ -42,7 +42,7 @@ impl Writer {
     /// Begins to write to whichever of the addresses answers.
     #[allow(
         dead_code,
-        reason = "of the two suites that share this file, one always tries again"
+        reason = "of those that share this file, some always try again"
     )]
     pub(crate) fn start(addresses: Vec<String>) -> Self {
         Self::start_trying(addresses, 1)
