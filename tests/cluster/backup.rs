@@ -1,5 +1,6 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
+mod before;
 mod hostile;
 mod periodic;
 mod rehearsals;
@@ -17,6 +18,7 @@ use tests::testbed::wait;
 
 use crate::minio::{self, BUCKET, MinIo};
 
+pub(crate) use before::before;
 pub(crate) use hostile::{bad_store, full_and_locked};
 pub(crate) use periodic::periodic;
 pub(crate) use rehearsals::{damaged, proven};

@@ -31,7 +31,7 @@ pub(crate) use terminal::at_a_terminal;
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A manifest as people wrote it for the archived operator.
-fn wish(name: &str, cluster: &str, s3: Value) -> Value {
+pub(crate) fn wish(name: &str, cluster: &str, s3: Value) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdRestore",
         "metadata": {"name": name},
@@ -75,7 +75,7 @@ pub(crate) async fn succeeded(scenario: &Scenario, name: &str) -> Result<EtcdRes
 }
 
 /// Waits until it waits, with these words.
-async fn holds(scenario: &Scenario, name: &str, words: &str) -> Result<String> {
+pub(crate) async fn holds(scenario: &Scenario, name: &str, words: &str) -> Result<String> {
     wait::until(
         format!("restore {name} to say {words:?}"),
         PATIENCE,
@@ -93,7 +93,7 @@ async fn holds(scenario: &Scenario, name: &str, words: &str) -> Result<String> {
 }
 
 /// All keys and values, and the store's revision.
-async fn contents(address: &str) -> Result<(BTreeMap<String, Vec<u8>>, i64)> {
+pub(crate) async fn contents(address: &str) -> Result<(BTreeMap<String, Vec<u8>>, i64)> {
     let mut client = Client::connect([address], None).await?;
     let answer = client
         .get("", Some(GetOptions::new().with_all_keys()))

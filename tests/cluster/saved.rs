@@ -21,6 +21,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             backup::damaged,
         ),
         scenarios.trial(
+            "backup::an_act_waits_for_a_store_that_is_away_and_goes_on_by_itself",
+            backup::before,
+        ),
+        scenarios.trial(
             "backup::a_store_that_cuts_refuses_or_is_slow_gets_the_whole_or_none",
             backup::bad_store,
         ),
