@@ -2,6 +2,7 @@
 //!
 //! Ratios are to a yardstick of the same run. Judges nothing: whether a figure is good is for people.
 
+mod backups;
 mod births;
 mod decisions;
 mod disks;
@@ -12,9 +13,13 @@ mod gate;
 mod histories;
 mod losses;
 mod memory;
+#[path = "../cluster/minio.rs"]
+#[expect(dead_code, reason = "figures need less of it than scenarios")]
+mod minio;
 mod part;
 mod proxy;
 mod replays;
+mod restores;
 mod sight;
 mod sizes;
 mod swaps;

@@ -58,7 +58,7 @@ async fn crowd(scenario: &Scenario) -> Result<()> {
 }
 
 /// The memory once it has stopped changing.
-async fn settled(scenario: &Scenario) -> Result<f64> {
+pub(crate) async fn settled(scenario: &Scenario) -> Result<f64> {
     let deadline = Instant::now() + PATIENCE;
     let mut settled = resident(scenario)?;
     let mut since = Instant::now();
@@ -75,16 +75,37 @@ async fn settled(scenario: &Scenario) -> Result<f64> {
     resident(scenario)
 }
 
+/// Lets the kernel's count of the most memory begin anew
+/// (<https://docs.kernel.org/filesystems/proc.html>, `clear_refs`).
+pub(crate) fn forget_peak(scenario: &Scenario) -> Result<()> {
+    Ok(fs::write(
+        format!("{}/clear_refs", process(scenario)?),
+        "5",
+    )?)
+}
+
+/// The most memory since then.
+pub(crate) fn peak(scenario: &Scenario) -> Result<f64> {
+    told(scenario, "VmHWM:")
+}
+
 fn resident(scenario: &Scenario) -> Result<f64> {
-    let id = scenario
-        .operator()?
-        .id()
-        .context("the operator does not run")?;
-    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .context("the kernel tells no VmRSS")?;
+    told(scenario, "VmRSS:")
+}
+
+fn process(scenario: &Scenario) -> Result<String> {
+    let id = scenario.operator()?.id();
+    Ok(format!(
+        "/proc/{}",
+        id.context("the operator does not run")?
+    ))
+}
+
+/// A line of what the kernel tells of the operator, in MiB.
+fn told(scenario: &Scenario, word: &str) -> Result<f64> {
+    let status = fs::read_to_string(format!("{}/status", process(scenario)?))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(word));
+    let line = line.with_context(|| format!("the kernel tells no {word}"))?;
     let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1024.0)
 }

@@ -7,7 +7,8 @@ use tests::scenario::Suite;
 
 use crate::figure::Figure;
 use crate::{
-    births, decisions, disks, histories, losses, memory, replays, sizes, swaps, upgrades, writes,
+    backups, births, decisions, disks, histories, losses, memory, replays, restores, sizes, swaps,
+    upgrades, writes,
 };
 
 /// One thing to measure. The order is that of a run: what disturbs the machine least comes first.
@@ -19,6 +20,8 @@ pub(crate) enum Part {
     Sizes,
     Upgrades,
     Losses,
+    Restores,
+    Backups,
     Writes,
     Decisions,
     Replays,
@@ -26,13 +29,15 @@ pub(crate) enum Part {
     Swaps,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 13] = [
     Part::Memory,
     Part::Births,
     Part::Disks,
     Part::Sizes,
     Part::Upgrades,
     Part::Losses,
+    Part::Restores,
+    Part::Backups,
     Part::Writes,
     Part::Decisions,
     Part::Replays,
@@ -67,6 +72,8 @@ impl Part {
             Self::Sizes => &["scale_3_to_5_s", "scale_5_to_3_s", "scale_3_to_5_again_s"],
             Self::Upgrades => &["upgrade_3_failed_writes", "upgrade_3_over_restarts"],
             Self::Losses => &["node_loss_write_gap_ms"],
+            Self::Restores => &["restore_3_s"],
+            Self::Backups => &["backup_mib_per_s", "backup_rss_mib"],
             Self::Writes => &[
                 "api_writes_at_rest_per_min",
                 "lease_writes_per_min",
@@ -101,6 +108,8 @@ impl Part {
             }
             Self::Upgrades => upgrades::measure(bench).await,
             Self::Losses => losses::measure(bench).await,
+            Self::Restores => restores::measure(bench).await,
+            Self::Backups => backups::measure(bench).await,
             Self::Writes => writes::measure(bench).await,
             Self::Decisions => decisions::measure(bench).await,
             Self::Replays => replays::measure(bench).await,

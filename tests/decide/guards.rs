@@ -6,7 +6,7 @@ use simulator::{Fact, Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
 use super::invariants::{judge, unsafe_deed};
-use super::{HISTORIES, RESTORED, history, number, run};
+use super::{HISTORIES, RESTORED, history, number, run, tell};
 
 /// Safety only, because a restore that people edit in the middle may not come to its end: what waits for a backup waits, however its store does.
 #[test]
@@ -22,7 +22,14 @@ fn no_risky_act_goes_ahead_of_the_backup_that_is_asked_for() {
         deeds.find_map(judge)
     });
     eprintln!("{count} histories in which risky acts wait for a backup");
-    assert_eq!(found, []);
+    if let Some((seed, violation)) = found.first() {
+        let told = tell(Plan::with_guards(*seed), violation);
+        panic!(
+            "{} of {count} histories fail: {}\n{told}",
+            found.len(),
+            violation.what
+        );
+    }
 }
 
 /// A module that asks for no backup goes ahead, and the histories must show it.

@@ -141,7 +141,14 @@ fn told(status: &EtcdBackupStatus) -> String {
 }
 
 async fn fill(cluster: &Cluster) -> Result<()> {
-    let mut etcd = Client::connect([cluster.client_address().await?], None).await?;
+    let address = cluster.client_address().await?;
+    // A Service that was just made may lead nowhere yet.
+    let mut etcd = wait::until("an answer of etcd", PATIENCE, async || {
+        let mut etcd = Client::connect([&address], None).await?;
+        etcd.status().await?;
+        Ok(etcd)
+    })
+    .await?;
     for number in 0..VALUES {
         etcd.put(format!("kept/{number}"), vec![b'x'; 1 << 20], None)
             .await?;

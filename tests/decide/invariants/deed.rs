@@ -130,7 +130,9 @@ fn goes_ahead(deed: &Deed, before: &Truth) -> bool {
             let is_as_asked = |one: &MemberTruth| !one.old && one.label == before.label;
             let mut members = before.members.iter();
             let is_kept = members.any(|one| one.name == *name && is_as_asked(one));
-            let is_stop = before.size == 0 && before.restoring.is_none() && all_well;
+            // Nor is the survivor's, which goes on as the only member.
+            let is_rescue = before.restoring.is_some() || before.recovering.is_some();
+            let is_stop = before.size == 0 && !is_rescue && all_well;
             let stays = before.claims.contains(name);
             is_stop && is_kept && stays && waits(RiskyAct::ScaleToZero)
         }
