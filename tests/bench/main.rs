@@ -25,7 +25,7 @@ mod sizes;
 mod swaps;
 mod upgrades;
 #[path = "../cluster/writer.rs"]
-#[allow(dead_code, reason = "the suite of that folder does more with it")]
+#[expect(dead_code, reason = "figures need less of it than scenarios")]
 mod writer;
 mod writes;
 mod yardstick;
