@@ -6,7 +6,7 @@
 mod deed;
 mod end;
 
-use simulator::{Fact, History};
+use simulator::{Deed, Fact, History, Truth};
 
 use self::deed::judge_deed;
 use self::end::judge_end;
@@ -64,8 +64,8 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             deed,
             before,
             lost,
-            late: _,
-        } if !lost.is_empty() => {
+            late,
+        } if !lost.is_empty() && !(*late && is_of_one_who_left(deed, before)) => {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
             );
@@ -81,6 +81,14 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             late: false,
         } => judge_deed(*at, deed, before),
     }
+}
+
+/// Whose member had left when the request was sent: that the disks of all who stayed went meanwhile, nobody could know.
+fn is_of_one_who_left(deed: &Deed, before: &Truth) -> bool {
+    let (Deed::DeletedPod(name) | Deed::DeletedClaim(name)) = deed else {
+        return false;
+    };
+    before.members.iter().all(|member| member.name != *name)
 }
 
 #[expect(

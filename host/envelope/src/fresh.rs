@@ -2,6 +2,8 @@
 //!
 //! Does not read: the host fills [`Fresh`].
 
+use std::collections::BTreeMap;
+
 use contract::{
     Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed,
     Preconditions, QuorumRecovery, Recovery, Resource, Restoration, RestoreRef, StoredObject,
@@ -69,6 +71,8 @@ pub struct ResourceHead {
     pub restoration: Option<Restoration>,
     /// Members that `status.memberRecords` says vote.
     pub voters: u32,
+    /// The disks of members by their names, as `status.memberRecords` has them.
+    pub disks: BTreeMap<String, String>,
     /// `spec.TLS` asks for certificates between members.
     pub secure_peers: bool,
 }
@@ -120,18 +124,32 @@ impl ResourceHead {
                 .get("restoration")
                 .and_then(|value| Restoration::deserialize(value).ok()),
             voters: voters(resource),
+            disks: disks(resource),
             secure_peers: asks_for_secure_peers(resource),
         }
     }
 }
 
+fn records(resource: &Resource) -> impl Iterator<Item = &serde_json::Value> {
+    let records = resource.status.get("memberRecords");
+    records
+        .and_then(serde_json::Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// The disks that the status remembers members on.
+fn disks(resource: &Resource) -> BTreeMap<String, String> {
+    let text = |record: &serde_json::Value, key| Some(record.get(key)?.as_str()?.to_owned());
+    records(resource)
+        .filter_map(|record| Some((text(record, "name")?, text(record, "disk")?)))
+        .collect()
+}
+
 /// Members that the status remembers as voters; none where it cannot be read.
 fn voters(resource: &Resource) -> u32 {
-    let records = resource.status.get("memberRecords");
-    let records = records.and_then(serde_json::Value::as_array).into_iter();
-    let voters = records
-        .flatten()
-        .filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
+    let voters =
+        records(resource).filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
     u32::try_from(voters.count()).unwrap_or(u32::MAX)
 }
 
@@ -179,6 +197,8 @@ pub struct ObjectHead {
     pub running: bool,
     /// `claimName` of a pod's volume `etcd-data`.
     pub claim: Option<String>,
+    /// A pod whose etcd founds a cluster if its disk is empty.
+    pub founds: bool,
 }
 
 /// What must be read before an action. The resource and the lease always.

@@ -54,7 +54,7 @@ pub(crate) fn judge_new_image(
     let pods = || own_pods(snapshot);
     let restarts = pods()
         .find(|pod| pod.name == name)
-        .map(|pod| pod.restarts.to_string());
+        .map(Pod::restarts_before_image);
     let version = version.map(|version| version.to_string());
     for (key, value) in annotations {
         let is_true = match key.as_str() {

@@ -125,6 +125,8 @@ pub struct Truth {
     pub members: Vec<MemberTruth>,
     /// Names of pods that are to stay.
     pub pods: Vec<String>,
+    /// Names of pods that have their data within, and none of what clients wrote.
+    pub blank: Vec<String>,
     /// Names of claims.
     pub claims: Vec<String>,
     /// Names of Services.

@@ -141,6 +141,7 @@ impl Kubernetes {
                 deleted: pod.api.deleted.is_some(),
                 ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),
                 claim: pod.api.claim.clone(),
+                founds: pod.api.initial_cluster_state.as_deref() == Some("new"),
             }),
             Kind::PersistentVolumeClaim => self.claims.get(name).map(|claim| ObjectHead {
                 uid: claim.api.uid.clone(),
@@ -290,6 +291,7 @@ impl Member {
                 unschedulable: None,
                 waiting: None,
                 running: false,
+                ran: false,
                 restarts: 0,
                 last_exit: None,
                 image: container

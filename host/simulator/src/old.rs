@@ -104,6 +104,7 @@ impl World {
             unschedulable: None,
             waiting: None,
             running: true,
+            ran: true,
             restarts: 0,
             last_exit: None,
             image: format!("quay.io/coreos/etcd:v{release}"),

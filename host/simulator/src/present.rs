@@ -169,7 +169,7 @@ impl World {
                 node,
                 disk: node.map(|_| disk),
                 process,
-                runs: 1,
+                runs: pod.restarts + u32::from(pod.ran),
                 failures: 0,
                 swaps: false,
                 versions: 0,

@@ -22,9 +22,8 @@ impl World {
             return;
         }
         if pod.process.take().is_some() {
-            pod.api.running = false;
             pod.failures = 0;
-            pod.touch();
+            self.ended(number, 0, "");
         }
         self.changed = true;
         self.after(50, 300, Timer::Pull(number));

@@ -190,6 +190,7 @@ fn pod_head(pod: core::Pod) -> Head {
             ended,
             running: pod.running,
             claim: pod.claim,
+            founds: pod.initial_cluster_state.as_deref() == Some("new"),
             ..head.object
         },
         ..head
@@ -217,6 +218,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             ended: false,
             running: false,
             claim: None,
+            founds: false,
         },
         owner_in_words: project::owner_in_words(metadata),
         labelled: metadata.labels.as_ref().is_some_and(|labels| {

@@ -108,6 +108,7 @@ pub fn pod(object: core::Pod) -> Pod {
                 .map(|waiting| words(waiting.reason.as_deref(), waiting.message.as_deref()))
         }),
         running: state.is_some_and(|state| state.running.is_some()),
+        ran: etcd.as_ref().is_some_and(was_started),
         restarts: etcd.as_ref().map_or(0, |container| {
             u32::try_from(container.restart_count).unwrap_or_default()
         }),
@@ -326,6 +327,16 @@ fn held_up(before: &[core::ContainerStatus]) -> Option<String> {
         (reason != "PodInitializing").then(|| format!("{}: {reason}", container.name))
     };
     before.iter().find_map(waits)
+}
+
+/// Whether the kubelet knows of a container that it started, be it that of before the last one.
+fn was_started(container: &core::ContainerStatus) -> bool {
+    let states = [container.state.as_ref(), container.last_state.as_ref()];
+    container.restart_count > 0
+        || states
+            .into_iter()
+            .flatten()
+            .any(|state| state.running.is_some() || state.terminated.is_some())
 }
 
 fn last_exit(container: &core::ContainerStatus) -> Option<LastExit> {

@@ -73,7 +73,10 @@ pub struct Pod {
     /// The container runs at this moment.
     #[serde(default)]
     pub running: bool,
-    /// How often the container was restarted.
+    /// The container was started at least once.
+    #[serde(default)]
+    pub ran: bool,
+    /// How often the container was restarted: a first start is none.
     #[serde(default)]
     pub restarts: u32,
     /// How the container ended last.
@@ -97,6 +100,19 @@ pub struct Pod {
     /// The Secret whose certificates it uses with clients; none means that it speaks plain text with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret: Option<String>,
+}
+
+impl Pod {
+    /// What [`crate::names::RESTARTS_ANNOTATION`] says of a pod whose image is changed now: how often its container was
+    /// restarted, or nothing where none was ever started, because the first start counts as no restart.
+    #[must_use]
+    pub fn restarts_before_image(&self) -> String {
+        if self.ran || self.running || self.restarts > 0 {
+            self.restarts.to_string()
+        } else {
+            String::new()
+        }
+    }
 }
 
 /// `status.phase` of a pod.

@@ -26,8 +26,8 @@ pub const INITIAL_STATE_ANNOTATION: &str = "etcd.database.coreos.com/initial-clu
 pub const OLD_PODS_ANNOTATION: &str = "etcd.database.coreos.com/old-pods";
 /// The one value of [`OLD_PODS_ANNOTATION`].
 pub const RENEW: &str = "renew";
-/// Annotation of a pod: how often its container had been restarted when its image was changed. Another count tells that
-/// the image in force is the one that runs.
+/// Annotation of a pod: how often its container had been restarted when its image was changed; empty when it had never
+/// been started. Another count tells that the image in force is the one that runs.
 pub const RESTARTS_ANNOTATION: &str = "etcd.database.coreos.com/restarts-before-image";
 /// Annotation of a pod: a digest of the part of `spec.pod` that it was made from.
 pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";

@@ -125,6 +125,8 @@ reasons! {
     MemberDeparting,
     /// A member's pod is gone and is made again on its own disk.
     PodMissing,
+    /// A pod of the cluster's birth came when the birth was over; it is deleted.
+    LatePod,
     /// A member's pod is being terminated.
     PodTerminating,
     /// A member does not answer; it has time to come back before it is replaced.

@@ -53,6 +53,8 @@ pub(crate) struct Living<'a> {
     pub(crate) membership: Option<&'a Membership>,
     /// Members: of the list where there is one, else those remembered or planned; sorted by name.
     pub(crate) members: Vec<Member<'a>>,
+    /// Pods of the birth that came when it was over.
+    pub(crate) late: Vec<&'a Pod>,
 }
 
 impl<'a> Living<'a> {
@@ -137,6 +139,13 @@ fn stage<'a>(
         volumes: &volumes,
         has_volumes: cluster.has_volumes(),
     };
+    let late: Vec<&Pod> = pods
+        .values()
+        .copied()
+        .filter(|pod| ground.is_late(pod))
+        .collect();
+    // Such a pod may be who confirms the list: as a founder it has the same ids.
+    let membership = membership.filter(|_| late.is_empty());
     let members = match (membership, &memory.birth) {
         (Some(list), _) => ground.listed(list),
         (None, Some(birth)) if memory.cluster_id.is_none() => ground.planned(&birth.members),
@@ -147,6 +156,7 @@ fn stage<'a>(
         volumes,
         membership,
         members,
+        late,
     };
     match (memory.cluster_id, &memory.birth) {
         (Some(cluster_id), _) => Stage::Formed { cluster_id, living },

@@ -14,6 +14,7 @@ mod furnish;
 pub(crate) mod guard;
 mod issue;
 mod join;
+mod late;
 mod leave;
 mod old_pods;
 mod recover;
@@ -188,6 +189,7 @@ fn formed(
     living: &Living<'_>,
     step: &mut Step,
 ) {
+    late::send_away(situation, living, step);
     if recover::attend(cluster, situation, living, step) {
         return;
     }

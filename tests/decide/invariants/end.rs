@@ -99,6 +99,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
                 None
             }
             Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
+            Deed::DeletedPod(name) if before.blank.contains(name) => None,
             Deed::DeletedPod(_) if before.consent.is_some() || before.restoring.is_some() => None,
             Deed::Removed(_)
             | Deed::Promoted(_)

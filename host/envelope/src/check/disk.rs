@@ -81,7 +81,9 @@ pub(super) fn check_pod_deletion(
     }
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {
-        if keeps_disk && object.is_some_and(|head| head.ended) {
+        let is_harmless = object
+            .is_some_and(|head| (keeps_disk && head.ended) || founds_anew(name, head, resource));
+        if is_harmless {
             return Ok(());
         }
         return Err(Refusal::StillRunning {
@@ -105,6 +107,16 @@ pub(super) fn check_pod_deletion(
         return others_suffice(&votes, touched);
     }
     enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
+}
+
+/// A pod of the birth that came when the birth was over: its member is remembered on another disk, and it has none but
+/// its own.
+fn founds_anew(name: &str, head: &ObjectHead, resource: &ResourceHead) -> bool {
+    let is_other = resource
+        .disks
+        .get(name)
+        .is_some_and(|disk| *disk != head.uid);
+    head.founds && head.claim.is_none() && is_other && resource.cluster_id.seen().is_some()
 }
 
 pub(super) fn check_claim_deletion(

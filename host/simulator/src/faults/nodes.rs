@@ -84,7 +84,9 @@ impl World {
             Some(process) if !process.frozen => self.reached_again(number),
             Some(_) => {}
             None if pod.api.phase == PodPhase::Running => {
-                pod.api.restarts += u32::from(std::mem::take(&mut pod.api.running));
+                if pod.api.running {
+                    self.ended(number, 255, "");
+                }
                 self.after(300, 2_000, Timer::Start(number));
             }
             None => {}

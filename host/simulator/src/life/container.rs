@@ -85,7 +85,9 @@ impl World {
             return;
         };
         pod.runs += 1;
-        pod.api.restarts += u32::from(std::mem::take(&mut pod.swaps));
+        pod.swaps = false;
+        pod.api.ran = true;
+        pod.api.restarts = pod.runs - 1;
         pod.touch();
         let run = pod.runs;
         pod.api.ip.get_or_insert(address);
@@ -121,7 +123,8 @@ impl World {
 
     /// The container ended; the kubelet starts it again after a while.
     pub(crate) fn exited(&mut self, number: u32, code: i32, why: &str) {
-        let (now, clock) = (self.now, self.clock());
+        let now = self.now;
+        self.ended(number, code, why);
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
@@ -130,15 +133,6 @@ impl World {
             .is_some_and(|process| now - process.started > 60_000);
         pod.failures = if ran_long { 1 } else { pod.failures + 1 };
         pod.process = None;
-        pod.api.running = false;
-        pod.api.restarts += 1;
-        pod.touch();
-        pod.api.last_exit = Some(LastExit {
-            reason: "Error".to_owned(),
-            code,
-            message: why.to_owned(),
-            at: Some(clock),
-        });
         if pod.is_old() {
             self.end_old_pod(number);
             return;
@@ -154,6 +148,22 @@ impl World {
         self.changed = true;
         self.timers.set(now + backoff + 300, Timer::Start(number));
         self.settle();
+    }
+
+    /// What the kubelet writes of a container that ended. It counts the restart when it starts the next one.
+    pub(crate) fn ended(&mut self, number: u32, code: i32, why: &str) {
+        let clock = self.clock();
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        pod.api.running = false;
+        pod.api.last_exit = Some(LastExit {
+            reason: if code == 0 { "Completed" } else { "Error" }.to_owned(),
+            code,
+            message: why.to_owned(),
+            at: Some(clock),
+        });
+        pod.touch();
     }
 
     fn process(&mut self, number: u32, run: u32) -> Option<&mut Process> {

@@ -9,6 +9,17 @@ use crate::etcd::{Data, QUOTA};
 use crate::fact::{MemberTruth, Truth};
 
 impl World {
+    fn blank_pods(&self) -> Vec<String> {
+        let pods = self.kube.pods.values();
+        pods.filter(|pod| pod.api.claim.is_none())
+            .filter(|pod| {
+                let data = pod.disk.and_then(|disk| self.etcd.data(disk));
+                !data.is_some_and(|data| self.acknowledged.iter().any(|write| data.holds(*write)))
+            })
+            .map(|pod| pod.api.name.clone())
+            .collect()
+    }
+
     /// The world as it is.
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();
@@ -97,6 +108,7 @@ impl World {
                 .filter(|(_, pod)| pod.api.deleted.is_none())
                 .map(|(name, _)| name.clone())
                 .collect(),
+            blank: self.blank_pods(),
             claims: self.kube.claims.keys().cloned().collect(),
             services: self.kube.services.keys().cloned().collect(),
             budget: self

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use contract::{
     ClusterId, EndpointStatus, EtcdClusterStatus, MemberHealth, MemberId, MemberRecord, MemberRole,
-    Membership, Millis, Observed, Pod, PodPhase, Snapshot, Volume, VolumePhase,
+    Membership, Millis, Observed, Pod, PodPhase, Snapshot, Volume, VolumePhase, names,
 };
 
 use super::name_of;
@@ -30,8 +30,8 @@ pub(crate) struct Member<'a> {
     pub(crate) pod: Option<&'a Pod>,
     pub(crate) volume: Option<&'a Volume>,
     pub(crate) health: Health<'a>,
-    /// It answers as a member of this cluster, so its disk holds data, whether it follows a leader or not.
-    pub(crate) answers: bool,
+    /// What it answers as a member of this cluster, whether it follows a leader, or its pod is being terminated, or not.
+    pub(crate) answer: Option<&'a EndpointStatus>,
     pub(crate) disk: Disk,
     pub(crate) record: Option<&'a MemberRecord>,
 }
@@ -67,6 +67,11 @@ impl Member<'_> {
             Health::Healthy(status) => Some(status),
             Health::Unhealthy(_) | Health::Unknown(_) => None,
         }
+    }
+
+    /// Whether it answers as a member of this cluster, so that its disk holds data.
+    pub(crate) const fn answers(&self) -> bool {
+        self.answer.is_some()
     }
 
     /// The leader it follows, when it is healthy.
@@ -200,13 +205,14 @@ impl<'a> Ground<'_, 'a> {
     ) -> Member<'a> {
         let pod = self.pods.get(name).copied();
         let volume = self.volumes.get(name).copied();
-        let record = self
-            .memory
-            .member_records
-            .iter()
-            .find(|record| record.name == name);
-        let health = self.health(id, pod);
-        let answers = pod.is_some_and(|pod| self.answers(pod));
+        let record = self.record(name);
+        let is_late = pod.is_some_and(|pod| self.is_late(pod));
+        let health = if is_late {
+            Health::Unhealthy("its pod is one of the cluster's birth that came late".to_owned())
+        } else {
+            self.health(id, pod)
+        };
+        let answer = pod.filter(|_| !is_late).and_then(|pod| self.answer(pod));
         let disk = self.disk(pod, volume, started, record, &health);
         Member {
             name,
@@ -216,7 +222,7 @@ impl<'a> Ground<'_, 'a> {
             pod,
             volume,
             health,
-            answers,
+            answer,
             disk,
             record,
         }
@@ -246,12 +252,30 @@ impl<'a> Ground<'_, 'a> {
         }
     }
 
-    fn answers(&self, pod: &Pod) -> bool {
+    /// Whether the pod would found the cluster anew: it has its data within, would start as a first member, and its
+    /// member is remembered on another disk. A request to make it was on its way while another one was carried out.
+    pub(super) fn is_late(&self, pod: &Pod) -> bool {
+        let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
+        let record = self.record(&pod.name);
+        self.memory.cluster_id.is_some()
+            && pod.claim.is_none()
+            && state.is_some_and(|state| state == "new")
+            && record
+                .and_then(|record| record.disk.as_ref())
+                .is_some_and(|disk| *disk != pod.uid)
+    }
+
+    fn record(&self, name: &str) -> Option<&'a MemberRecord> {
+        let mut records = self.memory.member_records.iter();
+        records.find(|record| record.name == name)
+    }
+
+    fn answer(&self, pod: &Pod) -> Option<&'a EndpointStatus> {
         let mut endpoints = self.snapshot.etcd.endpoints.iter();
-        let status = endpoints
+        endpoints
             .find(|endpoint| endpoint.pod_uid == pod.uid)
-            .and_then(|endpoint| endpoint.status.seen());
-        status.is_some_and(|status| Some(status.cluster_id) == self.cluster_id)
+            .and_then(|endpoint| endpoint.status.seen())
+            .filter(|status| Some(status.cluster_id) == self.cluster_id)
     }
 
     fn answered(&self, id: Option<MemberId>, status: &'a EndpointStatus) -> Health<'a> {

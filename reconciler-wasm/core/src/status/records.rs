@@ -64,7 +64,8 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         health,
         since,
         role_since,
-        version: status
+        version: member
+            .answer
             .map(|status| status.version.clone())
             .or_else(|| old.and_then(|old| old.version.clone())),
         image: image(member, step, old),

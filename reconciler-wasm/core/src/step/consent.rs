@@ -25,7 +25,7 @@ pub(super) fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -
             let is_ready = member
                 .pod
                 .is_some_and(|pod| pod.ready && pod.deleted.is_none());
-            member.answers || may_return || is_ready
+            member.answers() || may_return || is_ready
         })
         .count();
     hopeful < quorum(living.voters().count())
@@ -39,7 +39,7 @@ pub(super) fn offer(situation: &Situation<'_>, living: &Living<'_>) -> Option<St
     }
     let answering: Vec<&Member<'_>> = living
         .voters()
-        .filter(|member| member.answers && member.disk == Disk::Kept)
+        .filter(|member| member.answers() && member.disk == Disk::Kept)
         .collect();
     let on_claims = answering.iter().filter(|member| is_on_claim(member));
     // Of equals the first by name.
@@ -220,7 +220,7 @@ fn why_not(
     if survivor.disk != Disk::Kept {
         return Some(format!("the disk of {name} is gone or empty."));
     }
-    if !survivor.answers {
+    if !survivor.answers() {
         return Some(format!(
             "{name} does not answer ({}), so nobody knows what it has.",
             survivor.complaint()

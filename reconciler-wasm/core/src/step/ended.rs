@@ -35,7 +35,7 @@ pub(super) fn take_away(situation: &Situation<'_>, living: &Living<'_>, step: &m
     }
 }
 
-/// Deletes a pod that has ended.
+/// Deletes a pod that nothing is lost with.
 pub(super) fn deletion(situation: &Situation<'_>, pod: &Pod) -> Action {
     let effect = Effect::Delete {
         kind: ObjectKind::Pod,

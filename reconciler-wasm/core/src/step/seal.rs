@@ -30,7 +30,7 @@ pub(super) fn seal(
     for member in &living.members {
         let Some(pod) = member.pod else { continue };
         if let Some(start) = unsealed(cluster, member.name, pod) {
-            if !member.answers {
+            if !member.answers() {
                 continue;
             }
             let annotations = BTreeMap::from([

@@ -295,7 +295,7 @@ fn set_image(situation: &Situation<'_>, member: &Member<'_>, stage: &Stage) -> O
         ),
         (
             names::RESTARTS_ANNOTATION.to_owned(),
-            pod.restarts.to_string(),
+            pod.restarts_before_image(),
         ),
     ]);
     let effect = Effect::SetImage {

@@ -293,6 +293,7 @@ fn pod(name: &str) -> Pod {
         unschedulable: None,
         waiting: None,
         running: true,
+        ran: true,
         restarts: 0,
         last_exit: None,
         image: "quay.io/coreos/etcd:v3.6.16".to_owned(),

@@ -13,6 +13,7 @@ mod consent;
 mod corrupt;
 mod fixture;
 mod guard;
+mod late;
 mod peers;
 mod repair;
 mod reshape;

@@ -59,6 +59,31 @@ fn without_evidence_only_an_ended_pod_that_keeps_its_disk_is_deleted() {
 }
 
 #[test]
+fn a_pod_that_would_found_the_cluster_anew_is_deleted_and_no_other_that_runs() {
+    let late = |recorded: Option<&str>, founds: bool, claim: Option<&str>| {
+        let mut fresh = fresh();
+        fresh.object = Observed::Seen(crate::ObjectHead {
+            uid: "uid-3".to_owned(),
+            owner: Some("uid-a".to_owned()),
+            running: true,
+            founds,
+            claim: claim.map(str::to_owned),
+            ..crate::ObjectHead::default()
+        });
+        if let Observed::Seen(resource) = &mut fresh.resource {
+            let disk = recorded.map(|disk| ("a-3".to_owned(), disk.to_owned()));
+            resource.disks = disk.into_iter().collect();
+        }
+        rule(&delete(ObjectKind::Pod), &fresh)
+    };
+    assert_eq!(late(Some("uid-2"), true, None), "");
+    assert_eq!(late(Some("uid-3"), true, None), "StillRunning");
+    assert_eq!(late(None, true, None), "StillRunning");
+    assert_eq!(late(Some("uid-2"), false, None), "StillRunning");
+    assert_eq!(late(Some("uid-2"), true, Some("a-3")), "StillRunning");
+}
+
+#[test]
 fn a_disk_whose_member_is_in_the_list_stays() {
     for kind in [ObjectKind::Pod, ObjectKind::PersistentVolumeClaim] {
         assert_eq!(rule(&departed(kind), &fresh()), "StillMember");

@@ -209,7 +209,7 @@ fn record(
 
 /// Lets the first containers of a member that answers do nothing when they run again.
 pub(super) fn note_filled(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
-    let unnoted = living.members.iter().filter(|member| member.answers);
+    let unnoted = living.members.iter().filter(|member| member.answers());
     let pods = unnoted.filter_map(|member| member.pod).filter(|pod| {
         pod.annotations
             .get(names::FILLED_ANNOTATION)

@@ -146,21 +146,27 @@ fn why_no_return(living: &Living<'_>, highest: &Version, version: &Version) -> O
     if version.minor >= highest.minor || downgrade::is_under_way_to(living, version.minor) {
         return None;
     }
-    let keeps_back = |member: &Member<'_>| {
-        member
-            .pod
-            .and_then(|pod| version_of_image(&pod.image))
-            .is_some_and(|image| image.minor == version.minor)
-            && member.answers
-            && version_ran(member).is_some_and(|ran| ran.minor == version.minor)
-    };
-    if living.voters().any(keeps_back) {
+    if living
+        .voters()
+        .any(|member| keeps_back(member, version.minor))
+    {
         return None;
     }
     Some(format!(
         "all members have {highest} or are being restarted with it, so the cluster takes on that version and {version} \
          would not read its data. Set spec.version back to {highest}."
     ))
+}
+
+/// Whether the member answers, last said that it runs this minor version, and has an image of it still: as long as one
+/// does, the cluster as a whole has not taken on a newer one.
+pub(super) fn keeps_back(member: &Member<'_>, minor: u64) -> bool {
+    member
+        .pod
+        .and_then(|pod| version_of_image(&pod.image))
+        .is_some_and(|image| image.minor == minor)
+        && member.answers()
+        && version_ran(member).is_some_and(|ran| ran.minor == minor)
 }
 
 fn long_way(lowest: &Version, stages: &[Version]) -> String {
@@ -179,7 +185,7 @@ fn long_way(lowest: &Version, stages: &[Version]) -> String {
 /// The version a member runs, or ran when it last answered; that of its image when it never did.
 pub(crate) fn version_ran(member: &Member<'_>) -> Option<Version> {
     let answered = member
-        .status()
+        .answer
         .map(|status| status.version.as_str())
         .or_else(|| member.record.and_then(|record| record.version.as_deref()));
     match answered {

@@ -71,9 +71,10 @@ pub(in crate::step) fn rescue(
     true
 }
 
-/// Whether it has the planned image and has not answered with it.
+/// Whether it has the planned image and has not answered with it. Without its data it never will.
 fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
-    !member.answers
+    !member.answers()
+        && member.disk == Disk::Kept
         && is_on_its_way(member)
         && member
             .pod
@@ -81,7 +82,8 @@ fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
             .is_some_and(|(pod, stage)| pod.image == stage.image)
 }
 
-/// Whether the member's data can be read by the stage's version: the member was given it before; or, on the way up, the
+/// Whether the member's data can be read by the stage's version. Within what members run, that is where its image has
+/// not taken the cluster further meanwhile. Else the member was given the version before; or, on the way up, the
 /// data files say that the cluster has taken on the minor version before. On the way down nobody knows of a member that
 /// does not answer.
 fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
@@ -96,7 +98,8 @@ fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
         })
     };
     match stage.direction {
-        Direction::Within | Direction::Back => true,
+        Direction::Within => may_return(living, pod, stage.version.minor),
+        Direction::Back => true,
         Direction::Up => was_given || is_taken_on(),
         Direction::Down => was_given,
     }
@@ -110,25 +113,28 @@ fn what_it_ran(
     member: &Member<'_>,
     pod: &Pod,
 ) -> Option<Stage> {
-    let version = plan::version_ran(member).filter(|_| is_on_its_way(member) && !pod.running)?;
+    plan::version_ran(member)
+        .filter(|_| is_on_its_way(member) && !pod.running)
+        .filter(|version| may_return(living, pod, version.minor))
+        .map(|version| Stage {
+            image: cluster.image_of(&version),
+            direction: Direction::Within,
+            version,
+        })
+}
+
+/// Whether the pod's image has certainly not taken the cluster to a newer minor version than this one: it is none, or
+/// never ran, or some member keeps the cluster back.
+fn may_return(living: &Living<'_>, pod: &Pod, minor: u64) -> bool {
     // A pod that was made again with the image has no count to compare with.
     let waits_for_image = pod
         .waiting
         .as_deref()
         .is_some_and(|why| why.contains("Image"));
     let never_ran = is_restart_pending(pod) || (pod.restarts == 0 && waits_for_image);
-    let same_minor = version_of_image(&pod.image).is_some_and(|image| image.minor == version.minor);
-    let is_kept_back = || {
-        living
-            .voters()
-            .filter_map(Member::status)
-            .any(|status| super::minor_of(&status.version) == Some(version.minor))
-    };
-    (never_ran || same_minor || is_kept_back()).then(|| Stage {
-        image: cluster.image_of(&version),
-        direction: Direction::Within,
-        version,
-    })
+    never_ran
+        || version_of_image(&pod.image).is_some_and(|image| image.minor <= minor)
+        || living.voters().any(|voter| plan::keeps_back(voter, minor))
 }
 
 /// The change of a member's image that costs no vote, or that the others can bear.

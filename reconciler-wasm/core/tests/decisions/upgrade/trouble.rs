@@ -128,3 +128,89 @@ fn an_image_that_answers_as_another_version_stops_the_roll_and_can_be_left() {
     let back = world.asking("3.6.16").decide();
     assert_eq!(effects(&back), ["SetImage Pod shop-m1"]);
 }
+
+/// A member without its data proves nothing about an image, and the quorum waits for the other one.
+#[test]
+fn a_member_is_given_back_its_image_although_another_one_has_lost_its_disk() {
+    let world = healthy(3)
+        .asking("3.6.20")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found")
+        .given(2, "3.6.20")
+        .wiped(2)
+        .without_list();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
+    assert_eq!(given_image(&decision), image("3.6.20"));
+}
+
+/// Who has no leader says all the same which version it runs, and that the cluster has not gone further.
+#[test]
+fn a_member_without_a_leader_keeps_the_way_back_open() {
+    let world = healthy(3)
+        .running("3.5.35")
+        .asking("3.4.34")
+        .moved(1, "3.6.16")
+        .down(1, "CrashLoopBackOff: x")
+        .without_pod(2)
+        .without_volume(2)
+        .without_list();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
+    assert_eq!(given_image(&decision), image("3.5.35"));
+}
+
+/// The image may have run where nobody saw it, and a sole member takes its cluster to a newer version at once.
+#[test]
+fn a_pod_that_was_made_again_with_a_newer_image_is_not_given_an_older_minor_version() {
+    let mut world = healthy(1).running("3.5.35").asking("3.5.26").without_list();
+    world.pod(0).image = image("3.6.16");
+    let world = world.down(0, "ContainerCreating");
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    let pulls = world.down(0, "ImagePullBackOff: not found");
+    assert_eq!(given_image(&pulls.decide()), image("3.5.26"));
+}
+
+#[test]
+fn a_pod_that_was_never_started_is_given_another_image_without_a_count() {
+    let mut world = healthy(1)
+        .asking("3.6.16")
+        .down(0, "ImagePullBackOff: not found")
+        .without_list();
+    world.pod(0).image = image("3.6.99");
+    let count = |world: &World| {
+        let decision = world.decide();
+        let annotations = decision
+            .actions
+            .iter()
+            .find_map(|action| match &action.effect {
+                Effect::SetImage { annotations, .. } => Some(annotations.clone()),
+                _ => None,
+            });
+        annotations.unwrap()[names::RESTARTS_ANNOTATION].clone()
+    };
+    assert_eq!(count(&world), "0");
+    world.pod(0).ran = false;
+    assert_eq!(count(&world), "");
+    // Its first start is no restart: with the count 0 it would be waited for without an end.
+    let started = healthy(1).asking("3.6.20").given(0, "3.6.16");
+    let said = |mut world: World, count: &str| {
+        let annotations = &mut world.pod(0).annotations;
+        annotations.insert(names::RESTARTS_ANNOTATION.to_owned(), count.to_owned());
+        effects(&world.decide())
+    };
+    assert_eq!(said(started.clone(), "0"), [""; 0]);
+    assert_eq!(said(started, ""), ["SetImage Pod shop-m0"]);
+}
+
+/// Else a sole member would be taken for one that never ran it.
+#[test]
+fn the_version_that_a_member_says_while_its_pod_is_being_terminated_is_remembered() {
+    let mut world = healthy(1)
+        .running("3.5.35")
+        .asking("3.6.16")
+        .moved(0, "3.6.16");
+    world.pod(0).deleted = Some(world.snapshot.now);
+    let status = written(&world.decide()).unwrap();
+    assert_eq!(status.member_records[0].version.as_deref(), Some("3.6.16"));
+}

@@ -1,0 +1,25 @@
+//! Pods of the cluster's birth that came when it was over: a request to make one can be on its way for long.
+//!
+//! Such a pod would found the cluster anew on an empty disk, with the same ids and nothing that clients wrote.
+
+use contract::{FindingKind, Reason};
+
+use super::{SOON, Step, ended};
+use crate::assess::{Living, Situation};
+
+/// Deletes them. Nobody believes what they answer meanwhile.
+pub(super) fn send_away(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    for pod in living.late.iter().filter(|pod| pod.deleted.is_none()) {
+        step.actions.push(ended::deletion(situation, pod));
+        step.find_of(
+            FindingKind::Doing,
+            Reason::LatePod,
+            &pod.name,
+            format!(
+                "The pod of {} is one of the cluster's birth that came late, with an empty disk; it is deleted.",
+                pod.name
+            ),
+        );
+        step.look_again(SOON, Reason::LatePod);
+    }
+}
