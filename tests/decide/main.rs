@@ -1,14 +1,16 @@
 //! Histories of the simulated world against the reconciler: every promise holds in every one of them.
 //!
 //! `SIMULATOR_HISTORIES` says how many, `SIMULATOR_SEEDS` how many for the properties, `SIMULATOR_FIRST_SEED` where to begin, `SIMULATOR_TELL` names one seed whose
-//! history is told in words. A failing seed belongs into [`ONCE_FAILED`], with a word on what was wrong.
+//! history is told in words. The plan of a failing history is printed as YAML, and belongs into `once_failed.yaml`.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
+
 mod foresight;
 mod goal;
 mod guards;
@@ -37,49 +39,16 @@ const RESTORED: u64 = 16;
 /// One in so many is lived through with a wrong clock or a second operator.
 const DOUBTED: u64 = 32;
 
-/// Seeds that showed a fault once, and which.
-const ONCE_FAILED: &[(u64, &str)] = &[
-    (
-        26,
-        "a cluster of one was never sealed, so that its wiped disk was founded anew",
-    ),
-    (
-        61,
-        "a voter to be replaced and a learner under way waited for each other",
-    ),
-    (
-        252,
-        "a founding member that had never published its name got no pod again",
-    ),
-    (
-        629,
-        "a founding member that had never published its name got no pod again",
-    ),
-    (
-        5_587,
-        "a size that cannot be followed keeps old pods, and the version asked for after it cannot come to them",
-    ),
-    (
-        34_218,
-        "a birth that had not come to its end waited for ever once the size could not be followed",
-    ),
-    (
-        39_535,
-        "on the way back the member that keeps the cluster at its version was restarted, returned, restarted",
-    ),
-    (
-        14_855,
-        "a version that waits for a log waits for the size, too, while pods are not made anew",
-    ),
-    (
-        833,
-        "a paused cluster whose size was edited had its status written for ever",
-    ),
-    (
-        50_645,
-        "clients were told of a cluster founded anew on emptied disks, and a founding member with an older log came back",
-    ),
-];
+/// Histories that broke a promise once.
+const ONCE_FAILED: &str = include_str!("once_failed.yaml");
+
+/// One of them: the plan itself, because what is drawn from a seed changes with the generator.
+#[derive(Serialize, Deserialize)]
+struct OnceFailed {
+    /// What was wrong.
+    what: String,
+    plan: Plan,
+}
 
 fn history(plan: &Plan, tell: bool) -> History {
     simulate(
@@ -118,9 +87,14 @@ fn tell(plan: Plan, violation: &Violation) -> String {
     let plan = smallest(plan, violation.promise);
     let what = broken(&plan).map_or_else(String::new, |violation| violation.what);
     let words = history(&plan, true).words.join("\n");
+    let case = serde_yaml::to_string(&[OnceFailed {
+        what: violation.promise.to_owned(),
+        plan: plan.clone(),
+    }]);
     format!(
-        "promise broken: {}\n{what}\n{plan}\n{words}",
-        violation.promise
+        "promise broken: {}\n{what}\n{plan}\n{words}\nfor once_failed.yaml:\n{}",
+        violation.promise,
+        case.expect("a plan is a document")
     )
 }
 
@@ -166,10 +140,10 @@ fn check(seeds: &[u64], plan: fn(u64) -> Plan) {
 }
 
 fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(default)
+    std::env::var(variable).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is {text:?}, which is no number"))
+    })
 }
 
 #[test]
@@ -228,8 +202,13 @@ fn no_restore_loses_a_write_or_leaves_the_envelope() {
 
 #[test]
 fn what_once_failed_holds() {
-    let seeds: Vec<u64> = ONCE_FAILED.iter().map(|(seed, _)| *seed).collect();
-    check(&seeds, Plan::with_restores);
+    let cases: Vec<OnceFailed> = serde_yaml::from_str(ONCE_FAILED).expect("a list of plans");
+    assert!(cases.len() >= 20);
+    for OnceFailed { what, plan } in cases {
+        if let Some(violation) = broken(&plan) {
+            panic!("again, {what}:\n{}", tell(plan, &violation));
+        }
+    }
 }
 
 #[test]
@@ -344,13 +323,21 @@ fn a_module_that_writes_no_status_is_found_out() {
     assert_ne!(violations(&history), []);
 }
 
-/// Prints the history of `SIMULATOR_TELL`, if that is set.
+/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, with doubts, with restores, with guards.
 #[test]
 fn a_seed_is_told_in_words() {
     let seed = number("SIMULATOR_TELL", 0);
-    let told = history(&Plan::of_seed(seed), true);
-    assert!(!told.words.is_empty());
-    if seed > 0 {
-        eprintln!("{}{}", Plan::of_seed(seed), told.words.join("\n"));
+    for plan in [
+        Plan::of_seed,
+        Plan::with_doubts,
+        Plan::with_restores,
+        Plan::with_guards,
+    ] {
+        let plan = plan(seed);
+        let told = history(&plan, true);
+        assert!(!told.words.is_empty());
+        if seed > 0 {
+            eprintln!("{plan}{}\n", told.words.join("\n"));
+        }
     }
 }

@@ -33,7 +33,7 @@ struct Arguments {
     /// The page whose table of defects is written anew.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Only defects with these words.
+    /// Only defects with these words; not with `--write`.
     #[arg(long, value_name = "WORDS", default_value = "")]
     only: String,
 }
@@ -82,6 +82,15 @@ fn run(arguments: &Arguments) -> Result<usize> {
         .iter()
         .filter(|mutant| mutant.defect.contains(&arguments.only))
         .collect();
+    ensure!(
+        !chosen.is_empty(),
+        "no defect of mutants.yaml has the words {:?}",
+        arguments.only
+    );
+    ensure!(
+        arguments.write.is_none() || arguments.only.is_empty(),
+        "--write wants the whole list: a page with some of the defects would pass for all of them"
+    );
     let copy = Copy::make()?;
     let mut rows = BTreeMap::new();
     // The decision cases are asked about all defects first: they are quick.

@@ -6,10 +6,13 @@
 mod seed;
 mod words;
 
+use serde::{Deserialize, Serialize};
+
 use crate::release::Release;
 
 /// One history to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// From which everything is made that the plan does not say: names, latencies.
     pub seed: u64,
@@ -34,7 +37,7 @@ pub struct Plan {
 }
 
 /// What is asked for the pods that the archived operator left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OldPods {
     /// Nothing: they stay.
     Kept,
@@ -43,7 +46,8 @@ pub enum OldPods {
 }
 
 /// A fault with its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Planned {
     /// When it begins, in milliseconds.
     pub at: i64,
@@ -54,7 +58,7 @@ pub struct Planned {
 }
 
 /// What goes wrong in the world, or what people do. Numbers choose among what there is at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Fault {
     /// A disk is emptied and its process ends.
     Wipe(u32),
@@ -123,7 +127,7 @@ pub enum Fault {
 }
 
 /// What goes wrong with one action of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mishap {
     /// The effect happens and the answer is lost.
     AnswerLost,

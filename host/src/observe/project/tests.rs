@@ -43,7 +43,7 @@ fn a_running_member_shows_address_node_readiness_and_how_it_was_started() {
     assert_eq!(projected.node.as_deref(), Some("n1"));
     assert!(projected.ready && projected.running);
     assert_eq!(projected.ready_since, Some(Millis(1_767_225_605_000)));
-    assert_eq!(projected.restarts, 2);
+    assert_eq!((projected.ran, projected.restarts), (true, 2));
     assert_eq!(projected.claim.as_deref(), Some("kv-0000"));
     assert_eq!(projected.initial_cluster_state.as_deref(), Some("new"));
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_pod_that_waits_says_why() {
         projected.waiting.as_deref(),
         Some("ImagePullBackOff: no such image")
     );
-    assert!(!projected.running);
+    assert!(!projected.running && !projected.ran);
 }
 
 #[test]
