@@ -65,7 +65,7 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             before,
             lost,
             late,
-        } if !lost.is_empty() && !(*late && is_of_one_who_left(deed, before)) => {
+        } if !(lost.is_empty() || *late && is_of_one_who_left(deed, before)) => {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
             );

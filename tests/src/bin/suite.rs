@@ -82,6 +82,17 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
             Counts::Itself,
             "clippy --all-targets -- --deny warnings",
         ),
+        // To cargo a suite that a plain `cargo test` leaves out is none of all targets.
+        cargo(
+            "lints of the suites on real servers",
+            Counts::Itself,
+            &format!(
+                "clippy --package tests{} -- --deny warnings",
+                suites_apart(&metadata)
+                    .map(|suite| format!(" --test {suite}"))
+                    .collect::<String>()
+            ),
+        ),
         Step {
             title: "sealed module".to_owned(),
             program: "make",
@@ -115,13 +126,16 @@ fn steps(arguments: &Arguments) -> Result<Vec<Step>> {
     }
     match arguments {
         Arguments::Check => {}
-        Arguments::Test => steps.extend(live_suites(&metadata).iter().map(|suite| {
-            cargo(
-                &format!("suite `{suite}` on real servers"),
-                Counts::ItsTests,
-                &format!("test --no-fail-fast --package tests --test {suite}"),
-            )
-        })),
+        Arguments::Test => {
+            let live = suites_apart(&metadata).filter(|suite| *suite != APART);
+            steps.extend(live.map(|suite| {
+                cargo(
+                    &format!("suite `{suite}` on real servers"),
+                    Counts::ItsTests,
+                    &format!("test --no-fail-fast --package tests --test {suite}"),
+                )
+            }));
+        }
     }
     Ok(steps)
 }
@@ -145,16 +159,15 @@ fn cargo(title: &str, counts: Counts, arguments: &str) -> Step {
     }
 }
 
-/// The suites that need a cluster: those that a plain `cargo test` leaves out (`test = false`).
-fn live_suites(metadata: &Metadata) -> Vec<String> {
-    metadata
+/// The suites that a plain `cargo test` leaves out (`test = false`).
+fn suites_apart(metadata: &Metadata) -> impl Iterator<Item = &str> {
+    let targets = metadata
         .packages
         .iter()
-        .flat_map(|package| &package.targets)
+        .flat_map(|package| &package.targets);
+    targets
         .filter(|target| target.kind.contains(&TargetKind::Test) && !target.test)
-        .filter(|target| target.name != APART)
-        .map(|target| target.name.clone())
-        .collect()
+        .map(|target| target.name.as_str())
 }
 
 fn has_cargo_deny() -> bool {
