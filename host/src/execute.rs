@@ -5,7 +5,8 @@
 //!
 //! # Flow
 //! For each action: still wanted (lease held, host not stopping) -> read what the envelope needs -> check -> perform.
-//! The first action that is refused or fails ends the list; those after it are `Skipped`.
+//! The first action that is refused or fails ends the list; those after it are `Skipped`. An event that is one too many of
+//! late is left out, and ends nothing.
 //!
 //! # Errors
 //! `Refused` means that nothing happened. `Failed` means that the call was made: with an answer nothing happened either,
@@ -20,7 +21,9 @@ pub(crate) mod kubernetes;
 use std::sync::Arc;
 use std::time::Instant;
 
-use contract::{Action, Effect, ForeignObject, Objects, OutcomeKind, PastOutcome, Resource};
+use contract::{
+    Action, Effect, ForeignObject, Millis, Objects, OutcomeKind, PastOutcome, Resource,
+};
 use envelope::Refusal;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +80,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) key: &'a ClusterKey,
     pub(crate) resource: &'a Resource,
     pub(crate) objects: &'a Objects,
+    /// Of the snapshot.
+    pub(crate) now: Millis,
     /// Digest of the module that decided.
     pub(crate) module: &'a str,
 }
@@ -88,8 +93,10 @@ pub struct Executed {
     pub outcomes: Vec<PastOutcome>,
     /// The answer to an effect was lost.
     pub lost: bool,
-    /// Why the envelope refused the action that ended the list, if it did.
+    /// Why the envelope refused the action that ended the list, or events on the way, if it did.
     pub refused: Option<Refusal>,
+    /// More was told of late than may be.
+    pub is_flood: bool,
 }
 
 impl Executed {
@@ -117,7 +124,8 @@ impl Executor {
                 Some(why) => (OutcomeKind::Skipped, why.clone()),
                 None => self.attempt(pass, action, memory, &mut executed).await,
             };
-            if ended.is_none() && outcome != OutcomeKind::Done {
+            let is_left_out = executed.is_flood && matches!(action.effect, Effect::Event { .. });
+            if ended.is_none() && outcome != OutcomeKind::Done && !is_left_out {
                 ended = Some(format!(
                     "{} {} was not done",
                     action.effect.name(),
@@ -147,6 +155,12 @@ impl Executor {
         let subject = action.effect.target();
         if self.stop.is_cancelled() {
             return (OutcomeKind::Skipped, "the operator is stopping".to_owned());
+        }
+        if let Err(refusal) = memory.pace.spend(&action.effect, pass.now) {
+            let words = refusal.to_string();
+            executed.refused = Some(refusal);
+            executed.is_flood = true;
+            return (OutcomeKind::Refused, words);
         }
         let began = Instant::now();
         let read = fresh::read(self, pass, action, memory).await;

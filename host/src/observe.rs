@@ -28,6 +28,7 @@ use contract::{
     DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod, Resource,
     ResourceKind, Service, Snapshot, Volume,
 };
+use envelope::Pace;
 use kube::Client;
 use tracing::debug;
 
@@ -258,6 +259,8 @@ pub struct Memory {
     pub failures: u32,
     /// The rule by which the last pass's action was refused on a fresh read, and in how many passes in a row.
     pub refused: Option<(&'static str, u32)>,
+    /// How much the module may still tell.
+    pub pace: Pace,
 }
 
 /// What was found under a key.

@@ -263,6 +263,7 @@ impl Passes {
             key,
             resource: &snapshot.resource,
             objects: &snapshot.objects,
+            now: snapshot.now,
             module: seat.digest(),
         };
         let answer = match decided {
@@ -354,6 +355,10 @@ fn after(decision: &Decision, executed: &Executed, memory: &mut Memory) -> After
     }
     memory.failures = 0;
     let now = Instant::now();
+    if executed.is_flood {
+        // What it wrote would make the next pass begin at once.
+        return After::NotBefore(now + AFTER_REFUSAL);
+    }
     match decision.requeue {
         Some(requeue) => {
             debug!(
@@ -362,13 +367,18 @@ fn after(decision: &Decision, executed: &Executed, memory: &mut Memory) -> After
                 "Waiting"
             );
             let after = Duration::from_millis(u64::try_from(requeue.after.0).unwrap_or_default());
-            After::At(now + after.min(LONGEST_WAIT), Trigger::Requeue(requeue.why))
+            After::At(
+                now + after.clamp(SHORTEST_WAIT, LONGEST_WAIT),
+                Trigger::Requeue(requeue.why),
+            )
         }
         None if executed.is_complete() => After::Change,
         None => After::At(now + AFTER_REFUSAL, Trigger::Retry),
     }
 }
 
+/// A decision that asks for another look at once, or in the past, waits this long: no module keeps the host busy.
+const SHORTEST_WAIT: Duration = Duration::from_millis(200);
 /// A decision may ask for any time; beyond this one it is no wait but a mistake.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 

@@ -25,6 +25,9 @@ struct File {
     /// Rules that it breaks besides.
     #[serde(default)]
     also: Vec<String>,
+    /// Passes that are let be before the rule stops it.
+    #[serde(default)]
+    patience: usize,
     /// Where it tries that.
     #[serde(default)]
     world: World,
@@ -53,6 +56,7 @@ pub(crate) struct Attempt {
     pub(crate) tries: String,
     pub(crate) rule: String,
     pub(crate) also: Vec<String>,
+    pub(crate) patience: usize,
     pub(crate) branch: Branch,
     pub(crate) snapshot: Snapshot,
     /// The core module.
@@ -129,6 +133,7 @@ impl Attempt {
             tries: told.tries,
             rule: told.rule,
             also: told.also,
+            patience: told.patience,
             branch,
             snapshot,
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::{Decision, Millis, Pod, ResourceKind};
+use envelope::Pace;
 use host::backup::Transfers;
 use host::execute::Executor;
 use host::key::ClusterKey;
@@ -78,6 +79,15 @@ pub(crate) fn stopped(module: &Module, attempt: &Attempt) -> (Stopped, Option<De
         }
         assert!(action.effect.is_telling(), "{}: {action:?}", attempt.file);
     }
+    let mut pace = Pace::default();
+    for pass in 0..=attempt.patience {
+        for action in &decision.actions {
+            if let Err(refusal) = pace.spend(&action.effect, attempt.snapshot.now) {
+                assert_eq!(pass, attempt.patience, "{}", attempt.file);
+                return (Stopped::Action((&refusal).into()), Some(decision));
+            }
+        }
+    }
     (Stopped::Nobody, Some(decision))
 }
 
@@ -124,7 +134,7 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
         let directory = tempfile::tempdir().expect("a directory");
         let passes = passes(&server, &attempt, directory.path(), seat);
         let key = key(&attempt);
-        for _ in 0..PASSES {
+        for _ in 0..attempt.patience + PASSES {
             passes.run(&key, Trigger::Retry).await;
         }
         let strange: Vec<String> = server

@@ -3,27 +3,30 @@
 //! Fields are allowed by list, by comparing the object with a copy that has only those: what Kubernetes adds
 //! tomorrow is refused until it is listed here. Pods have a file of their own, [`crate::pod`].
 
+mod reach;
+
 use std::collections::BTreeMap;
 
 use contract::{Child, EtcdClusterSpec, KIND, ObjectKind, PodPolicy, Resource, Snapshot, names};
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service, ServicePort, ServiceSpec};
-use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use crate::Refusal;
 use crate::issue::is_made_secret;
 use crate::pod::judge_pod;
+use reach::{judge_budget, judge_service};
 
 /// Keys of the operator's own annotations begin so.
 pub(crate) const OWN_PREFIX: &str = "etcd.database.coreos.com/";
 /// Old clients of Services read it; it opens nothing.
 const TOLERATE_UNREADY: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
 
-/// Adds a refusal for everything that a child of the snapshot's resource may not be.
+/// Adds a refusal for everything that a child of the snapshot's resource may not be. The token is that of the birth plan
+/// which the action relies on.
 pub(crate) fn judge_child(
     object: &Child,
+    token: Option<&str>,
     snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
@@ -32,10 +35,10 @@ pub(crate) fn judge_child(
     judge_name(object.kind(), object.name(), resource, refusals);
     judge_metadata(object, resource, spec, refusals);
     match object {
-        Child::Pod(pod) => judge_pod(pod, snapshot, spec, refusals),
+        Child::Pod(pod) => judge_pod(pod, token, snapshot, spec, refusals),
         Child::PersistentVolumeClaim(claim) => judge_claim(claim, spec, refusals),
         Child::Service(service) => judge_service(service, resource, refusals),
-        Child::PodDisruptionBudget(budget) => judge_budget(budget, resource, refusals),
+        Child::PodDisruptionBudget(budget) => judge_budget(budget, snapshot, refusals),
     }
 }
 
@@ -211,91 +214,6 @@ fn judge_claim(claim: &PersistentVolumeClaim, spec: &EtcdClusterSpec, refusals: 
             name: name.to_owned(),
         });
     }
-}
-
-fn judge_service(service: &Service, resource: &Resource, refusals: &mut Vec<Refusal>) {
-    let kind = ObjectKind::Service;
-    let name = service.metadata.name.as_deref().unwrap_or_default();
-    let empty = ServiceSpec::default();
-    let spec = service.spec.as_ref().unwrap_or(&empty);
-    if !selects_cluster(spec.selector.as_ref(), resource) {
-        refusals.push(Refusal::Selector {
-            kind,
-            name: name.to_owned(),
-        });
-    }
-    if spec
-        .type_
-        .as_deref()
-        .is_some_and(|kind| kind != "ClusterIP")
-    {
-        refusals.push(field(kind, name, "spec.type"));
-    }
-    if spec
-        .cluster_ip
-        .as_deref()
-        .is_some_and(|address| address != "None")
-    {
-        refusals.push(field(kind, name, "spec.clusterIP"));
-    }
-    let ports = spec.ports.as_ref().map(|ports| {
-        let allowed = |port: &ServicePort| ServicePort {
-            node_port: None,
-            ..port.clone()
-        };
-        ports.iter().map(allowed).collect()
-    });
-    let allowed = ServiceSpec {
-        selector: spec.selector.clone(),
-        type_: spec.type_.clone(),
-        cluster_ip: spec.cluster_ip.clone(),
-        ports,
-        publish_not_ready_addresses: spec.publish_not_ready_addresses,
-        ip_family_policy: spec.ip_family_policy.clone(),
-        ..ServiceSpec::default()
-    };
-    only(kind, name, "spec", spec, &allowed, refusals);
-}
-
-fn judge_budget(budget: &PodDisruptionBudget, resource: &Resource, refusals: &mut Vec<Refusal>) {
-    let kind = ObjectKind::PodDisruptionBudget;
-    let name = budget.metadata.name.as_deref().unwrap_or_default();
-    let empty = PodDisruptionBudgetSpec::default();
-    let spec = budget.spec.as_ref().unwrap_or(&empty);
-    let labels = spec
-        .selector
-        .as_ref()
-        .and_then(|selector| selector.match_labels.as_ref());
-    if !selects_cluster(labels, resource) {
-        refusals.push(Refusal::Selector {
-            kind,
-            name: name.to_owned(),
-        });
-    }
-    if !matches!(spec.min_available, Some(IntOrString::Int(1..=7))) {
-        refusals.push(Refusal::Budget {
-            name: name.to_owned(),
-        });
-    }
-    let allowed = PodDisruptionBudgetSpec {
-        min_available: spec.min_available.clone(),
-        selector: Some(LabelSelector {
-            match_labels: labels.cloned(),
-            ..LabelSelector::default()
-        }),
-        unhealthy_pod_eviction_policy: spec.unhealthy_pod_eviction_policy.clone(),
-        ..PodDisruptionBudgetSpec::default()
-    };
-    only(kind, name, "spec", spec, &allowed, refusals);
-}
-
-/// Further labels in a selector only make it narrower.
-fn selects_cluster(selector: Option<&BTreeMap<String, String>>, resource: &Resource) -> bool {
-    let own = names::labels(&resource.name);
-    selector.is_some_and(|selector| {
-        own.iter()
-            .all(|(key, value)| selector.get(key) == Some(value))
-    })
 }
 
 pub(crate) fn field(kind: ObjectKind, name: &str, field: impl Into<String>) -> Refusal {

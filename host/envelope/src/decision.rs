@@ -3,21 +3,22 @@
 //! Reads nothing of the world; the world is [`crate::check`]'s question.
 
 use contract::{
-    Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EtcdClusterStatus, EventType,
-    ObjectKind, Resource, RestoreEffect, SCHEMA, Snapshot, names,
+    Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EventType, ObjectKind, RestoreEffect,
+    SCHEMA, Snapshot, names,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::Refusal;
+use crate::address::Addresses;
 use crate::backup::{judge_backup, judge_kind};
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
-use crate::image::{judge_image, judge_new_image};
+use crate::image::judge_new_image;
 use crate::issue::judge_order;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
-use crate::restore::{gives_up, judge_birth, judge_restore};
-use crate::secrets::judge_remembered;
-use crate::{Refusal, ResourceHead};
+use crate::restore::judge_restore;
+use crate::status::judge_status;
 
 /// How many actions a decision may hold.
 pub const MAX_ACTIONS: usize = 64;
@@ -149,8 +150,12 @@ fn judge(
     }
     require(action, before, refusals);
     judge_departed(action, refusals);
+    let addresses = Addresses::new(snapshot, spec.as_ref().ok());
     match effect {
-        Effect::UpdateStatus { status } => judge_status(status, snapshot, spec, refusals),
+        Effect::UpdateStatus { status } => {
+            judge_size(status, || "the status".to_owned(), refusals);
+            judge_status(status, snapshot, spec, refusals);
+        }
         Effect::Event { kind, reason, note } => judge_event(*kind, reason, note, refusals),
         Effect::Apply { object } => match spec {
             Ok(spec) => {
@@ -159,7 +164,7 @@ fn judge(
                     || format!("{} {}", object.kind().name(), object.name()),
                     refusals,
                 );
-                judge_child(object, snapshot, spec, refusals);
+                judge_child(object, pre.birth_token.as_deref(), snapshot, spec, refusals);
             }
             Err(error) => refusals.push(Refusal::UnreadableSpec {
                 why: error.to_string(),
@@ -186,7 +191,7 @@ fn judge(
         }),
         Effect::AnnotatePod { name, annotations } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
-            judge_pod_annotations(name, annotations, refusals);
+            judge_pod_annotations(name, annotations, addresses, refusals);
         }
         Effect::SetImage {
             name,
@@ -205,10 +210,16 @@ fn judge(
             kind,
             name,
             grace_seconds: _,
-        } => judge_name(*kind, name, resource, refusals),
+        } => {
+            judge_name(*kind, name, resource, refusals);
+            if matches!(kind, ObjectKind::Service | ObjectKind::PodDisruptionBudget) {
+                let what = format!("{} {name}", kind.name());
+                refusals.push(Refusal::Needed(what));
+            }
+        }
         Effect::AddLearner { name, peer_urls } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
-            judge_peer_urls(name, peer_urls, resource, refusals);
+            addresses.judge_peers(name, peer_urls, refusals);
         }
         Effect::UpdateMember {
             member: _,
@@ -217,7 +228,7 @@ fn judge(
             let url = peer_urls.first().map_or("", String::as_str);
             let name = names::member_of_url(url).unwrap_or_default();
             judge_name(ObjectKind::Pod, name, resource, refusals);
-            judge_peer_urls(name, peer_urls, resource, refusals);
+            addresses.judge_peers(name, peer_urls, refusals);
         }
         Effect::Promote { .. }
         | Effect::RemoveMember { .. }
@@ -250,50 +261,6 @@ fn judge_departed(action: &Action, refusals: &mut Vec<Refusal>) {
     }
 }
 
-fn judge_status(
-    status: &EtcdClusterStatus,
-    snapshot: &Snapshot,
-    spec: &Result<EtcdClusterSpec, serde_json::Error>,
-    refusals: &mut Vec<Refusal>,
-) {
-    judge_size(status, || "the status".to_owned(), refusals);
-    let recorded = ResourceHead::of(&snapshot.resource);
-    let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
-    let rewritten = match recorded.cluster_id {
-        contract::Observed::Absent => None,
-        contract::Observed::Seen(id) if status.cluster_id == Some(id) => None,
-        contract::Observed::Seen(_) if gives_up(status, &recorded) => None,
-        contract::Observed::Seen(id) => Some(id.to_string()),
-        contract::Observed::Unknown(why) => Some(why),
-    };
-    if let Some(from) = rewritten {
-        let to = words(status.cluster_id.map(|id| id.to_string()));
-        refusals.push(Refusal::RewrittenStatus {
-            field: "clusterId",
-            from,
-            to,
-        });
-    }
-    judge_birth(status, snapshot, refusals);
-    // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
-    if let (Some(birth), Ok(spec)) = (&status.birth, spec)
-        && recorded.birth.is_none_or(|plan| plan.image != birth.image)
-    {
-        judge_image(&birth.image, spec, None, refusals);
-    }
-    // Pods are made again with the image that the status remembers.
-    if let Ok(spec) = spec {
-        for image in status
-            .member_records
-            .iter()
-            .filter_map(|record| record.image.as_deref())
-        {
-            judge_image(image, spec, Some(snapshot), refusals);
-        }
-        judge_remembered(status, snapshot, spec, refusals);
-    }
-}
-
 fn judge_event(kind: EventType, reason: &str, note: &str, refusals: &mut Vec<Refusal>) {
     let why = match kind {
         EventType::Normal | EventType::Warning
@@ -315,37 +282,6 @@ fn judge_event(kind: EventType, reason: &str, note: &str, refusals: &mut Vec<Ref
     };
     let reason = reason.chars().take(MAX_REASON).collect();
     refusals.push(Refusal::MalformedEvent { reason, why });
-}
-
-/// `scheme://<member>.<cluster>.<namespace>.svc<domain>:2380`.
-fn judge_peer_urls(name: &str, urls: &[String], resource: &Resource, refusals: &mut Vec<Refusal>) {
-    let host = names::member_host(name, &resource.name, &resource.namespace, "");
-    let is_own = |url: &str| {
-        let Some(("http" | "https", rest)) = url.split_once("://") else {
-            return false;
-        };
-        let Some((found, port)) = rest.rsplit_once(':') else {
-            return false;
-        };
-        let domain = found.strip_prefix(&host);
-        port == names::PEER_PORT.to_string()
-            && domain.is_some_and(|domain| {
-                (domain.is_empty() || domain.starts_with('.'))
-                    && domain.chars().all(|letter| {
-                        letter.is_ascii_alphanumeric() || letter == '.' || letter == '-'
-                    })
-            })
-    };
-    let foreign = urls.iter().find(|url| !is_own(url));
-    if let Some(url) = foreign
-        .cloned()
-        .or_else(|| urls.is_empty().then(String::new))
-    {
-        refusals.push(Refusal::PeerUrl {
-            member: name.to_owned(),
-            url,
-        });
-    }
 }
 
 fn judge_size<T: Serialize>(value: &T, what: impl Fn() -> String, refusals: &mut Vec<Refusal>) {

@@ -133,13 +133,19 @@ pub(crate) fn pod_json() -> Value {
             "containers": [{
                 "name": "etcd",
                 "image": "quay.io/coreos/etcd:v3.6.16",
-                "command": ["/usr/local/bin/etcd", "--name=a-1"],
+                "command": [
+                    "/usr/local/bin/etcd", "--name=a-1", "--data-dir=/var/etcd/data",
+                    "--initial-advertise-peer-urls=http://a-1.a.ns.svc:2380",
+                    "--listen-peer-urls=http://0.0.0.0:2380", "--listen-client-urls=http://0.0.0.0:2379",
+                    "--advertise-client-urls=http://a-1.a.ns.svc:2379", "--listen-metrics-urls=http://0.0.0.0:2381",
+                ],
                 "env": [
                     from("ETCD_INITIAL_CLUSTER", "initial-cluster"),
                     from("ETCD_INITIAL_CLUSTER_STATE", "initial-cluster-state"),
                 ],
                 "ports": [{"name": "client", "containerPort": 2379}],
                 "livenessProbe": {"httpGet": {"path": "/livez", "port": 2381}},
+                "readinessProbe": {"httpGet": {"path": "/readyz", "port": 2381}},
                 "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
                 "volumeMounts": [{"name": "etcd-data", "mountPath": "/var/etcd"}],
             }],

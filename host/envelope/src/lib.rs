@@ -8,6 +8,7 @@
 //!    means that no action of that decision is tried.
 //! 2. Before each action the host reads what [`reads`] names, and [`check`] judges the action against that [`Fresh`]
 //!    read: the preconditions that the module gave, and the envelope's own quorum rule.
+//! 3. [`Pace`] counts what one cluster's module tells people over time; the host keeps one for each.
 //!
 //! # Which preconditions an effect must carry
 //! Every action carries `resourceUid`. Further:
@@ -41,6 +42,7 @@
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
 
+mod address;
 mod arguments;
 mod backup;
 mod check;
@@ -49,6 +51,7 @@ mod decision;
 mod fresh;
 mod image;
 mod issue;
+mod pace;
 mod pod;
 mod preconditions;
 mod quorum;
@@ -56,11 +59,13 @@ mod refusal;
 mod restore;
 mod rules;
 mod secrets;
+mod status;
 
 pub use backup::{BackupHead, BackupRefusal, RehearsalHead};
 pub use check::{AlarmRefusal, CLOCKS_DIFFER, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
+pub use pace::Pace;
 pub use refusal::Refusal;
 pub use restore::RestoreHead;
 

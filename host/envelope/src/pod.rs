@@ -1,25 +1,33 @@
 //! What a member's pod may look like: etcd alone, its own data, no rights, and a start that the preconditions know of.
 //!
-//! Owns the fields of pod, container and image; security, volumes, TLS and start have files of their own.
+//! Owns the fields of pod, container and image; security, volumes, TLS, probes, what `spec.pod` decides, command line and
+//! start have files of their own.
 
+mod command;
 mod fill;
+mod policy;
+mod probe;
 mod security;
 mod start;
 mod tls;
 mod volume;
 
 use contract::{EtcdClusterSpec, ObjectKind, Resource, Snapshot, names};
-use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, PodSpec, Probe};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use crate::Refusal;
+use crate::address::Addresses;
 use crate::arguments::InitialCluster;
 use crate::child::{field, only};
 use crate::image::judge_image;
+use command::judge_command;
 pub(crate) use fill::fills;
 use fill::judge_filling;
+use policy::judge_policy;
+use probe::judge_probes;
 use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
-use start::{judge_command, judge_environment, judge_start};
+use start::{judge_environment, judge_start};
 use tls::judge_tls;
 use volume::{judge_mounts, judge_volume};
 pub(crate) use volume::{mounted, own_pods};
@@ -27,6 +35,7 @@ pub(crate) use volume::{mounted, own_pods};
 /// Adds a refusal for everything that a member's pod may not be.
 pub(crate) fn judge_pod(
     pod: &Pod,
+    token: Option<&str>,
     snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
@@ -34,17 +43,19 @@ pub(crate) fn judge_pod(
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let empty = PodSpec::default();
     let found = pod.spec.as_ref().unwrap_or(&empty);
+    let addresses = Addresses::new(snapshot, Some(spec));
     judge_fields(name, found, &snapshot.resource, refusals);
+    judge_policy(name, found, &snapshot.resource.name, spec, refusals);
     judge_pod_security(name, found, spec, refusals);
     for volume in found.volumes.iter().flatten() {
         judge_volume(name, volume, spec, snapshot, refusals);
     }
     match found.containers.as_slice() {
         [container] if container.name == names::ETCD_CONTAINER => {
-            judge_container(name, container, spec, refusals);
+            judge_container(name, container, token, addresses, spec, refusals);
             let image = container.image.as_deref().unwrap_or_default();
             judge_image(image, spec, Some(snapshot), refusals);
-            judge_mounts(name, container, refusals);
+            judge_mounts(name, found, container, spec, refusals);
             let start = InitialCluster::of_pod(pod);
             judge_tls(name, start, found, container, spec, snapshot, refusals);
         }
@@ -60,7 +71,7 @@ pub(crate) fn judge_pod(
             });
         }
     }
-    judge_start(pod, name, refusals);
+    judge_start(pod, name, addresses, refusals);
     judge_filling(pod, name, found, snapshot, refusals);
 }
 
@@ -101,7 +112,6 @@ fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut
         subdomain: found.subdomain.clone(),
         termination_grace_period_seconds: found.termination_grace_period_seconds,
         tolerations: found.tolerations.clone(),
-        topology_spread_constraints: found.topology_spread_constraints.clone(),
         volumes: found.volumes.clone(),
         ..PodSpec::default()
     };
@@ -111,6 +121,8 @@ fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut
 fn judge_container(
     pod: &str,
     container: &Container,
+    token: Option<&str>,
+    addresses: Addresses<'_>,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
@@ -128,13 +140,12 @@ fn judge_container(
         env: container.env.clone(),
         image: container.image.clone(),
         image_pull_policy: container.image_pull_policy.clone(),
-        liveness_probe: container.liveness_probe.as_ref().map(only_http),
+        liveness_probe: container.liveness_probe.clone(),
         name: container.name.clone(),
         ports,
-        readiness_probe: container.readiness_probe.as_ref().map(only_http),
+        readiness_probe: container.readiness_probe.clone(),
         resources: container.resources.clone(),
         security_context: container.security_context.clone(),
-        startup_probe: container.startup_probe.as_ref().map(only_http),
         termination_message_policy: container.termination_message_policy.clone(),
         volume_mounts: container.volume_mounts.clone(),
         ..Container::default()
@@ -148,22 +159,7 @@ fn judge_container(
         refusals,
     );
     judge_container_security(pod, container, refusals);
-    judge_command(pod, container, refusals);
+    judge_probes(pod, container, refusals);
+    judge_command(pod, container, addresses, token, refusals);
     judge_environment(pod, container, spec, refusals);
-}
-
-/// A probe that asks the pod itself over HTTP.
-fn only_http(probe: &Probe) -> Probe {
-    let http_get = probe.http_get.as_ref().map(|get| HTTPGetAction {
-        host: None,
-        http_headers: None,
-        ..get.clone()
-    });
-    Probe {
-        http_get,
-        exec: None,
-        grpc: None,
-        tcp_socket: None,
-        ..probe.clone()
-    }
 }

@@ -160,7 +160,7 @@ pub enum Refusal {
         /// The volume's name in the pod.
         volume: String,
     },
-    /// A variable that reads a Secret or ConfigMap the spec does not name.
+    /// A variable that neither the start nor the spec has.
     Environment {
         /// The pod.
         name: String,
@@ -214,11 +214,16 @@ pub enum Refusal {
         /// The claim.
         name: String,
     },
-    /// The budget protects nothing, or everything for ever.
-    Budget {
-        /// The budget.
-        name: String,
-    },
+    /// The budget protects too few, or everything for ever; the words say which and how many it must keep.
+    Budget(String),
+    /// The kubelet would kill a healthy member, or find it ready when it is not; the words say which and why.
+    Probe(String),
+    /// The pod would run elsewhere, or with more or less, than `spec.pod` asks for; the words say which and what.
+    PodPolicy(String),
+    /// Clients, members and drains need it as long as the cluster is there.
+    Needed(String),
+    /// The status says something that nobody saw.
+    FalseStatus(String),
     /// The member would be reached at an address that is not its own.
     PeerUrl {
         /// The member.
@@ -391,10 +396,4 @@ pub enum Refusal {
     Alarm(AlarmRefusal),
     /// What is done about a backup goes too far.
     Backup(BackupRefusal),
-}
-
-impl From<AlarmRefusal> for Refusal {
-    fn from(refusal: AlarmRefusal) -> Self {
-        Self::Alarm(refusal)
-    }
 }

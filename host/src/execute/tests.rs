@@ -167,6 +167,7 @@ async fn execute(
         foreign: Vec::new(),
     };
     let pass = Pass {
+        now: Millis(0),
         key: &key,
         resource: &resource,
         objects: &objects,
@@ -185,6 +186,19 @@ async fn check(server: &ApiServer, actions: &[Action]) -> Vec<OutcomeKind> {
     let (executor, _directory) = executor(server, Leadership::alone());
     let outcomes = execute(&executor, actions, &mut Memory::default()).await;
     outcomes.into_iter().map(|(outcome, _)| outcome).collect()
+}
+
+/// The rest of the decision happens: what is left out is words.
+#[tokio::test]
+async fn an_event_too_many_is_left_out_and_holds_up_nothing_else() {
+    let server = api_server();
+    let mut flood = vec![event(); 65];
+    flood.push(update_status());
+    let outcomes = check(&server, &flood).await;
+    assert_eq!(
+        outcomes[63..],
+        [OutcomeKind::Done, OutcomeKind::Refused, OutcomeKind::Done]
+    );
 }
 
 #[tokio::test]

@@ -282,6 +282,7 @@ fn executed(outcome: OutcomeKind, lost: bool) -> Executed {
         outcomes: vec![outcome],
         lost,
         refused: None,
+        is_flood: false,
     }
 }
 
@@ -317,6 +318,38 @@ fn nothing_is_waited_for_in_vain_after_a_refusal_without_a_time() {
         &mut Memory::default(),
     );
     assert_eq!(next, After::Change);
+}
+
+/// Whether it asks for no time at all, or for one in the past.
+#[test]
+fn no_decision_is_asked_for_again_at_once() {
+    for asked in [0, -1, i64::MIN] {
+        let requeue = Requeue {
+            after: Millis(asked),
+            why: Reason::HealthCheck,
+        };
+        let before = Instant::now();
+        let next = after(
+            &decision(Some(requeue)),
+            &executed(OutcomeKind::Done, false),
+            &mut Memory::default(),
+        );
+        let After::At(at, _) = next else {
+            panic!("{next:?}")
+        };
+        assert!(at >= before + SHORTEST_WAIT);
+    }
+}
+
+/// What it tells makes the resource change, and a change would begin the next pass at once.
+#[test]
+fn after_a_flood_changes_wait_too() {
+    let flooded = Executed {
+        is_flood: true,
+        ..executed(OutcomeKind::Refused, false)
+    };
+    let next = after(&decision(None), &flooded, &mut Memory::default());
+    assert!(matches!(next, After::NotBefore(_)), "{next:?}");
 }
 
 #[test]

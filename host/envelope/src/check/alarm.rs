@@ -46,6 +46,12 @@ pub enum AlarmRefusal {
     },
 }
 
+impl From<AlarmRefusal> for Refusal {
+    fn from(refusal: AlarmRefusal) -> Self {
+        Self::Alarm(refusal)
+    }
+}
+
 pub(super) fn check_compaction(
     revision: i64,
     resource: &ResourceHead,

@@ -1,5 +1,7 @@
 //! One good child of each kind, and each thing that makes it a bad one.
 
+mod reach;
+mod start;
 mod tls;
 
 use serde_json::{Value, json};
@@ -98,7 +100,8 @@ fn a_child_of_another_place_name_or_owner_is_refused() {
     });
     for name in ["b-1", "a", "a-b-1", "a-", "a-UPPER", "a-01234567890"] {
         let rules = rules_of("service", service_json(), |service, _| {
-            service["metadata"]["name"] = json!(name)
+            service["metadata"]["name"] = json!(name);
+            service["spec"]["publishNotReadyAddresses"] = json!(name == "a");
         });
         assert_eq!(rules.is_empty(), name == "a", "{name}");
         let rules = rules_of("persistentVolumeClaim", claim_json(), |claim, _| {
@@ -138,7 +141,7 @@ fn a_pod_that_reaches_its_node_is_refused() {
     check_pod("Field", |pod| {
         container(pod)["lifecycle"] = json!({"preStop": {"exec": {"command": ["x"]}}})
     });
-    check_pod("Field", |pod| {
+    check_pod("Probe", |pod| {
         container(pod)["livenessProbe"]["httpGet"]["host"] = json!("169.254.169.254")
     });
     check_pod("Volume", |pod| {
@@ -282,7 +285,7 @@ fn a_pod_that_runs_something_else_is_refused() {
     });
     check_pod("Containers", |pod| container(pod)["name"] = json!("miner"));
     check_pod("Start", |pod| {
-        container(pod)["command"] = json!(["/bin/sh", "--c=x"])
+        container(pod)["command"][0] = json!("/bin/sh")
     });
     check_pod("Start", |pod| container(pod)["args"] = json!(["rm"]));
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::MAX_ACTIONS;
 use crate::fixtures::{
-    action, apply, birth, change, claim_json, decision, pod_json, present, resource, snapshot_of,
-    unborn,
+    action, apply, birth, change, claim_json, decision, pod_json, present, resource, service_json,
+    snapshot_of, unborn,
 };
 use crate::permit;
 
@@ -144,7 +144,7 @@ fn a_paused_or_deleted_cluster_gets_status_and_events_only() {
     let quiet = decision(vec![update(recorded()), event("Paused", "x")]);
     assert!(rules_in(paused(), &quiet).is_empty());
     assert!(rules_in(deleted(), &quiet).is_empty());
-    let busy = decision(vec![delete(ObjectKind::Service, "a")]);
+    let busy = decision(vec![apply("service", service_json())]);
     assert_eq!(rules_in(paused(), &busy), ["Paused"]);
     assert_eq!(rules_in(deleted(), &busy), ["Deleting"]);
 }
@@ -168,7 +168,7 @@ fn beside_an_archived_operator_at_work_there_are_status_and_events_only() {
             .map(crate::Refusal::rule)
             .collect::<Vec<_>>()
     };
-    let busy = || vec![delete(ObjectKind::Service, "a")];
+    let busy = || vec![apply("service", service_json())];
     let quiet = vec![update(recorded()), event("OldOperatorActive", "x")];
     assert_eq!(rules(1_000, quiet), [""; 0]);
     assert_eq!(rules(1_000, busy()), ["OldOperator"]);
@@ -228,8 +228,6 @@ fn effects_without_their_preconditions_are_refused() {
     for (kind, name, missing) in [
         (ObjectKind::Pod, "a-1", 1),
         (ObjectKind::PersistentVolumeClaim, "a-1", 2),
-        (ObjectKind::Service, "a", 1),
-        (ObjectKind::PodDisruptionBudget, "a", 1),
     ] {
         assert_eq!(
             count(Effect::Delete {
@@ -373,16 +371,47 @@ fn a_malformed_event_is_refused() {
     );
 }
 
+/// The domain of the spec, or one under which a member is listed already.
+#[test]
+fn a_learner_is_reached_under_no_domain_that_nobody_named() {
+    let foreign = || decision(vec![add("http://a-4.a.ns.svc.cluster.local:2380")]);
+    let rules = |snapshot: &contract::Snapshot| -> Vec<&str> {
+        let refusals = permit(&foreign(), snapshot).err().unwrap_or_default();
+        refusals.iter().map(crate::Refusal::rule).collect()
+    };
+    let mut snapshot = snapshot_of(resource());
+    assert_eq!(rules(&snapshot), ["PeerUrl"]);
+    snapshot.resource.spec["pod"]["ClusterDomain"] = json!(".cluster.local");
+    assert_eq!(rules(&snapshot), [""; 0]);
+    let mut snapshot = snapshot_of(resource());
+    if let contract::Observed::Seen(list) = &mut snapshot.etcd.membership {
+        list.members[0].peer_urls = vec!["http://a-1.a.ns.svc.cluster.local:2380".to_owned()];
+    }
+    assert_eq!(rules(&snapshot), [""; 0]);
+}
+
+/// Without them nobody finds a member, and a drain may take them all.
+#[test]
+fn services_and_the_budget_are_never_deleted_alone() {
+    for (kind, name) in [
+        (ObjectKind::Service, "a"),
+        (ObjectKind::Service, "a-client"),
+        (ObjectKind::PodDisruptionBudget, "a"),
+    ] {
+        assert_eq!(rules(vec![delete(kind, name)]), ["Needed"]);
+    }
+}
+
 #[test]
 fn a_learner_is_reached_at_its_own_address_only() {
     assert!(rules(vec![add("http://a-4.a.ns.svc:2380")]).is_empty());
-    assert!(rules(vec![add("https://a-4.a.ns.svc.cluster.local:2380")]).is_empty());
     for url in [
         "http://a-3.a.ns.svc:2380",
         "http://a-4.a.other.svc:2380",
         "http://a-4.a.ns.svcx:2380",
         "http://a-4.a.ns.svc.evil.example/x:2380",
         "http://a-4.a.ns.svc:2379",
+        "https://a-4.a.ns.svc.cluster.local:2380",
         "ftp://a-4.a.ns.svc:2380",
         "",
     ] {

@@ -6,21 +6,31 @@
 use std::collections::BTreeMap;
 
 use contract::{EtcdClusterSpec, ObjectKind, names};
-use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, Pod};
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
 
+use super::command::is_made;
 use crate::Refusal;
+use crate::address::Addresses;
 use crate::arguments::InitialCluster;
 use crate::child::OWN_PREFIX;
 
 /// The variable from which a pod takes `--initial-cluster-state`.
-const STATE_VARIABLE: &str = "ETCD_INITIAL_CLUSTER_STATE";
+pub(super) const STATE_VARIABLE: &str = "ETCD_INITIAL_CLUSTER_STATE";
 /// The variable from which a pod takes `--initial-cluster`.
-const CLUSTER_VARIABLE: &str = "ETCD_INITIAL_CLUSTER";
+pub(super) const CLUSTER_VARIABLE: &str = "ETCD_INITIAL_CLUSTER";
 /// Starts a member as a cluster of its own.
 const FORCE_VARIABLE: &str = "ETCD_FORCE_NEW_CLUSTER";
 
 /// A pod is made with the annotations of one of the three starts.
-pub(super) fn judge_start(pod: &Pod, name: &str, refusals: &mut Vec<Refusal>) {
+pub(super) fn judge_start(
+    pod: &Pod,
+    name: &str,
+    addresses: Addresses<'_>,
+    refusals: &mut Vec<Refusal>,
+) {
+    if let Some(annotations) = &pod.metadata.annotations {
+        judge_list(name, annotations, addresses, refusals);
+    }
     let what = match InitialCluster::of_pod(pod) {
         InitialCluster::Sealed => return,
         InitialCluster::New | InitialCluster::Joining if is_alone(pod) => {
@@ -36,6 +46,22 @@ pub(super) fn judge_start(pod: &Pod, name: &str, refusals: &mut Vec<Refusal>) {
     });
 }
 
+/// Whoever a member is to find on an empty disk is a member, where members are.
+fn judge_list(
+    name: &str,
+    annotations: &BTreeMap<String, String>,
+    addresses: Addresses<'_>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let list = annotations.get(names::INITIAL_CLUSTER_ANNOTATION);
+    if let Some(entry) = list.and_then(|list| addresses.stranger(list)) {
+        refusals.push(Refusal::PeerUrl {
+            member: name.to_owned(),
+            url: entry.to_owned(),
+        });
+    }
+}
+
 /// Whether the pod starts as the only member of its cluster.
 pub(crate) fn is_alone(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
@@ -48,9 +74,11 @@ pub(crate) fn is_alone(pod: &Pod) -> bool {
 pub(crate) fn judge_pod_annotations(
     name: &str,
     annotations: &BTreeMap<String, String>,
+    addresses: Addresses<'_>,
     refusals: &mut Vec<Refusal>,
 ) {
     let kind = ObjectKind::Pod;
+    judge_list(name, annotations, addresses, refusals);
     for key in annotations
         .keys()
         .filter(|key| !key.starts_with(OWN_PREFIX) && *key != names::VERSION_ANNOTATION)
@@ -81,48 +109,8 @@ pub(crate) fn judge_pod_annotations(
     });
 }
 
-/// etcd with flags, and no flag that says how it starts on an empty disk: the annotations do.
-pub(super) fn judge_command(pod: &str, container: &Container, refusals: &mut Vec<Refusal>) {
-    let mut words = container
-        .command
-        .iter()
-        .flatten()
-        .chain(container.args.iter().flatten())
-        .peekable();
-    if container
-        .command
-        .as_ref()
-        .is_some_and(|command| !command.is_empty())
-    {
-        let program = words.next().map_or("", String::as_str);
-        if !matches!(program, "etcd" | "/usr/local/bin/etcd") {
-            refusals.push(Refusal::Start {
-                name: pod.to_owned(),
-                what: format!("the program {program:?}"),
-            });
-        }
-    }
-    for word in words {
-        let flag = word
-            .strip_prefix("--")
-            .map(|flag| flag.split('=').next().unwrap_or(flag));
-        let is_allowed = match flag {
-            None => false,
-            Some("initial-cluster-state") => word.ends_with(&format!("=$({STATE_VARIABLE})")),
-            Some("initial-cluster") => word.ends_with(&format!("=$({CLUSTER_VARIABLE})")),
-            Some("force-new-cluster" | "config-file" | "discovery" | "discovery-srv") => false,
-            Some(_) => true,
-        };
-        if !is_allowed {
-            refusals.push(Refusal::Start {
-                name: pod.to_owned(),
-                what: format!("the argument {word:?}"),
-            });
-        }
-    }
-}
-
-/// Values, fields of the pod, and what `spec.pod.etcdEnv` has; the start is taken from the annotations.
+/// What `spec.pod.etcdEnv` has, and the start, which is taken from the annotations. Settings that the command line makes
+/// are in neither: etcd refuses to start with both.
 pub(super) fn judge_environment(
     pod: &str,
     container: &Container,
@@ -137,7 +125,9 @@ pub(super) fn judge_environment(
         .and_then(|pod| pod.etcd_env.as_ref())
         .unwrap_or(&none);
     for variable in found {
-        if !reads_only_itself(variable) && !asked.contains(variable) {
+        let says_start =
+            [STATE_VARIABLE, CLUSTER_VARIABLE, FORCE_VARIABLE].contains(&variable.name.as_str());
+        if !says_start && (!asked.contains(variable) || is_made(&variable.name)) {
             refusals.push(Refusal::Environment {
                 name: pod.to_owned(),
                 variable: variable.name.clone(),
@@ -179,22 +169,13 @@ pub(super) fn judge_environment(
     }
 }
 
+/// The field of its own pod that the variable is read from, and from nothing else.
 fn field_path(variable: &EnvVar) -> Option<&str> {
-    Some(&variable.value_from.as_ref()?.field_ref.as_ref()?.field_path)
-}
-
-fn reads_only_itself(variable: &EnvVar) -> bool {
-    variable.value_from.as_ref().is_none_or(|source| {
-        let EnvVarSource {
-            field_ref,
-            resource_field_ref,
-            ..
-        } = source;
-        *source
-            == EnvVarSource {
-                field_ref: field_ref.clone(),
-                resource_field_ref: resource_field_ref.clone(),
-                ..EnvVarSource::default()
-            }
-    })
+    let source = variable.value_from.as_ref()?;
+    let is_alone = variable.value.is_none()
+        && source.secret_key_ref.is_none()
+        && source.config_map_key_ref.is_none()
+        && source.resource_field_ref.is_none();
+    let field = source.field_ref.as_ref().filter(|_| is_alone)?;
+    Some(&field.field_path)
 }

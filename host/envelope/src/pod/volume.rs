@@ -1,7 +1,7 @@
 //! What a member's pod may mount: its own claim, an empty directory, the Secret of its role in its own place.
 
-use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets};
-use k8s_openapi::api::core::v1::{Container, SecretVolumeSource, Volume, VolumeMount};
+use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets, names};
+use k8s_openapi::api::core::v1::{Container, PodSpec, SecretVolumeSource, Volume, VolumeMount};
 
 use super::fill::is_stores_secret;
 use crate::Refusal;
@@ -87,22 +87,49 @@ pub(crate) fn mounted(pod: &Pod, role: TlsRole) -> Option<&str> {
     }
 }
 
-/// Certificates are mounted in their one place, and nobody writes there.
-pub(super) fn judge_mounts(pod: &str, container: &Container, refusals: &mut Vec<Refusal>) {
-    for mount in container.volume_mounts.iter().flatten() {
-        let place = role_of(&mount.name).and_then(TlsRole::mount);
-        let Some((_, path)) = place else { continue };
-        let allowed = VolumeMount {
+/// Certificates and data are mounted in their one place each, nobody writes to certificates, and data is where the spec
+/// asks for it.
+pub(super) fn judge_mounts(
+    pod: &str,
+    found: &PodSpec,
+    container: &Container,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
+    let mut refuse = |volume: &str| {
+        let refusal = Refusal::Volume {
+            name: pod.to_owned(),
+            volume: volume.to_owned(),
+        };
+        if !refusals.contains(&refusal) {
+            refusals.push(refusal);
+        }
+    };
+    let mounts = || container.volume_mounts.iter().flatten();
+    for mount in mounts() {
+        let role = role_of(&mount.name).and_then(TlsRole::mount);
+        let place = match role {
+            Some((_, path)) => Some((path, Some(true))),
+            None => (mount.name == names::DATA_VOLUME).then_some((names::DATA_MOUNT, None)),
+        };
+        let allowed = place.map(|(path, read_only)| VolumeMount {
             name: mount.name.clone(),
             mount_path: path.to_owned(),
-            read_only: Some(true),
+            read_only,
             ..VolumeMount::default()
-        };
-        if *mount != allowed {
-            refusals.push(Refusal::Volume {
-                name: pod.to_owned(),
-                volume: mount.name.clone(),
-            });
+        });
+        if allowed.as_ref() != Some(mount) {
+            refuse(&mount.name);
         }
+    }
+    let asked = spec.pod.as_ref();
+    let is_on_claim = asked.is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
+    let data = found.volumes.iter().flatten();
+    let mut data = data.filter(|volume| volume.name == names::DATA_VOLUME);
+    let keeps = data.any(|volume| {
+        volume.persistent_volume_claim.is_some() || (volume.empty_dir.is_some() && !is_on_claim)
+    });
+    if !keeps || !mounts().any(|mount| mount.name == names::DATA_VOLUME) {
+        refuse(names::DATA_VOLUME);
     }
 }

@@ -98,11 +98,11 @@ impl fmt::Display for Refusal {
             }
             Self::Volume { name, volume } => write!(
                 f,
-                "pod {name} mounts {volume}: not its own claim, not empty, not the Secret of its role"
+                "pod {name} mounts {volume}: not its own claim, not the Secret of its role, or not in its place"
             ),
             Self::Environment { name, variable } => write!(
                 f,
-                "pod {name} reads {variable} from an object that spec.pod.etcdEnv does not name"
+                "pod {name} sets the variable {variable}, which is not of its start and not as spec.pod.etcdEnv asks for"
             ),
             Self::Image { image, repository } => write!(
                 f,
@@ -124,17 +124,24 @@ impl fmt::Display for Refusal {
             }
             Self::Selector { kind, name } => write!(
                 f,
-                "{} {name} does not select by the cluster's labels",
+                "{} {name} does not select exactly by the cluster's labels",
                 kind.name()
             ),
             Self::Claim { name } => write!(
                 f,
                 "claim {name} is not as spec.pod.persistentVolumeClaimSpec asks for"
             ),
-            Self::Budget { name } => write!(
+            Self::Budget(words) | Self::Probe(words) | Self::PodPolicy(words) => f.write_str(words),
+            Self::Needed(what) => write!(
                 f,
-                "the disruption budget {name} must have a minAvailable from 1 to 7"
+                "{what} is needed as long as the cluster is there, and is never deleted alone"
             ),
+            Self::FalseStatus(words) => {
+                write!(
+                    f,
+                    "the status would say what the snapshot does not show: {words}"
+                )
+            }
             Self::PeerUrl { member, url } => {
                 write!(f, "peer URL {url:?} is not an address of member {member}")
             }

@@ -20,6 +20,12 @@ fn secured() -> Value {
     volumes.push(json!({"name": "member-peer-tls", "secret": {"secretName": "peers"}}));
     volumes.push(json!({"name": "member-server-tls", "secret": {"secretName": "servers"}}));
     let container = container(&mut pod);
+    let command = container["command"].as_array_mut().expect("a list");
+    command.retain(|word| {
+        !word
+            .as_str()
+            .is_some_and(|word| word.starts_with("--listen"))
+    });
     container["args"] = json!([
         "--listen-peer-urls=https://0.0.0.0:2380",
         "--listen-client-urls=https://0.0.0.0:2379",
@@ -60,6 +66,14 @@ fn rules_by(scheme: &str, change: impl FnOnce(&mut Value, &mut Value)) -> Vec<&'
 
 fn check(rule: &str, change: impl FnOnce(&mut Value)) {
     assert_eq!(rules_by("https", |pod, _| change(pod)), [rule]);
+}
+
+/// A flag that no member may have, and one that opens what TLS protects.
+fn check_both(change: impl FnOnce(&mut Value)) {
+    assert_eq!(
+        rules_by("https", |pod, _| change(pod)),
+        ["Start", "Plaintext"]
+    );
 }
 
 fn swap(pod: &mut Value, from: &str, to: &str) {
@@ -118,10 +132,8 @@ fn a_member_that_holds_certificates_and_does_not_ask_for_them_is_refused() {
     check("Plaintext", |pod| {
         swap(pod, "--peer-client-cert-auth", "--name=a-1")
     });
-    check("Plaintext", |pod| {
-        swap(pod, "--client-cert-auth", "--client-cert-auth=false")
-    });
-    check("Plaintext", |pod| {
+    check_both(|pod| swap(pod, "--client-cert-auth", "--client-cert-auth=false"));
+    check_both(|pod| {
         swap(
             pod,
             "--listen-client-urls=https://0.0.0.0:2379",
@@ -135,11 +147,11 @@ fn a_member_that_holds_certificates_and_does_not_ask_for_them_is_refused() {
             "--listen-peer-urls=http://0.0.0.0:2380",
         );
     });
-    check("Plaintext", |pod| {
+    check_both(|pod| {
         let args = container(pod)["args"].as_array_mut().expect("a list");
         args.push(json!("--listen-client-http-urls=http://0.0.0.0:2378"));
     });
-    check("Plaintext", |pod| {
+    check_both(|pod| {
         let args = container(pod)["args"].as_array_mut().expect("a list");
         args.retain(|arg| *arg != "--listen-client-urls=https://0.0.0.0:2379");
     });

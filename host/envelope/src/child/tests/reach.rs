@@ -1,0 +1,68 @@
+//! Services and budgets that protect or reach other pods than they should, or too few.
+
+use contract::Observed;
+use serde_json::{Value, json};
+
+use super::rules_of;
+use crate::fixtures::{apply, budget_json, decision, member, resource, service_json, snapshot_of};
+use crate::permit;
+
+#[test]
+fn a_budget_below_the_quorum_or_above_all_is_refused() {
+    let of = |size: i64, kept: Value| {
+        rules_of("podDisruptionBudget", budget_json(), |budget, spec| {
+            spec["size"] = json!(size);
+            budget["spec"]["minAvailable"] = kept;
+        })
+    };
+    assert_eq!(of(3, json!(2)), [""; 0]);
+    assert_eq!(of(3, json!(1)), ["Budget"]);
+    assert_eq!(of(3, json!(3)), ["Budget"]);
+    assert_eq!(of(5, json!(2)), ["Budget"], "five are on their way");
+    assert_eq!(of(5, json!(3)), [""; 0]);
+    assert_eq!(of(1, json!(1)), ["Budget"], "three vote still");
+}
+
+#[test]
+fn a_quorum_is_counted_by_etcds_list() {
+    let mut snapshot = snapshot_of(resource());
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        list.members.extend([member(4), member(5)]);
+    }
+    let refusals = permit(
+        &decision(vec![apply("podDisruptionBudget", budget_json())]),
+        &snapshot,
+    );
+    let words = refusals.err().unwrap_or_default();
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words,
+        ["the disruption budget a must keep from 3 to 3 members available"]
+    );
+}
+
+/// A selector with one label more selects nobody.
+#[test]
+fn a_selector_with_a_further_label_is_refused() {
+    let labels = json!({"app": "etcd", "etcd_cluster": "a", "role": "nobody"});
+    let budget = rules_of("podDisruptionBudget", budget_json(), |budget, _| {
+        budget["spec"]["selector"]["matchLabels"] = labels.clone();
+    });
+    assert_eq!(budget, ["Selector"]);
+    let service = rules_of("service", service_json(), |service, _| {
+        service["spec"]["selector"] = labels.clone();
+    });
+    assert_eq!(service, ["Selector"]);
+}
+
+#[test]
+fn a_service_leads_to_the_port_that_it_names_and_clients_only_to_the_ready() {
+    let elsewhere = rules_of("service", service_json(), |service, _| {
+        service["spec"]["ports"][0]["targetPort"] = json!(2380);
+    });
+    assert_eq!(elsewhere, ["Field"]);
+    let unready = rules_of("service", service_json(), |service, _| {
+        service["spec"]["publishNotReadyAddresses"] = json!(true);
+    });
+    assert_eq!(unready, ["Field"]);
+}

@@ -1,0 +1,280 @@
+//! What a status may say: nothing that must stay is forgotten, and nothing that is told for new is untrue of the snapshot.
+//!
+//! A claim is judged where it differs from what is stored: what nobody could look at stays as it was. What this cannot see
+//! is a status that is not written, and the words of messages.
+
+use std::collections::BTreeSet;
+
+use contract::{
+    Condition, ConditionStatus, EndpointStatus, EtcdClusterSpec, EtcdClusterStatus, Member,
+    MemberHealth, MemberRecord, MemberRole, Observed, Phase, Snapshot, names,
+};
+use serde::Deserialize;
+use serde_json::Error;
+
+use crate::image::judge_image;
+use crate::pod::own_pods;
+use crate::quorum::quorum;
+use crate::restore::{gives_up, judge_birth};
+use crate::secrets::judge_remembered;
+use crate::{Refusal, ResourceHead};
+
+/// Adds a refusal for everything that the status may not say.
+pub(crate) fn judge_status(
+    status: &EtcdClusterStatus,
+    snapshot: &Snapshot,
+    spec: &Result<EtcdClusterSpec, Error>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let recorded = ResourceHead::of(&snapshot.resource);
+    let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
+    let rewritten = match recorded.cluster_id {
+        Observed::Absent => None,
+        Observed::Seen(id) if status.cluster_id == Some(id) => None,
+        Observed::Seen(_) if gives_up(status, &recorded) => None,
+        Observed::Seen(id) => Some(id.to_string()),
+        Observed::Unknown(why) => Some(why),
+    };
+    if let Some(from) = rewritten {
+        let to = words(status.cluster_id.map(|id| id.to_string()));
+        refusals.push(Refusal::RewrittenStatus {
+            field: "clusterId",
+            from,
+            to,
+        });
+    }
+    judge_birth(status, snapshot, refusals);
+    // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
+    if let (Some(birth), Ok(spec)) = (&status.birth, spec)
+        && recorded.birth.is_none_or(|plan| plan.image != birth.image)
+    {
+        judge_image(&birth.image, spec, None, refusals);
+    }
+    // Pods are made again with the image that the status remembers.
+    if let Ok(spec) = spec {
+        for image in status
+            .member_records
+            .iter()
+            .filter_map(|record| record.image.as_deref())
+        {
+            judge_image(image, spec, Some(snapshot), refusals);
+        }
+        judge_remembered(status, snapshot, spec, refusals);
+    }
+    let stored = EtcdClusterStatus::deserialize(&snapshot.resource.status).unwrap_or_default();
+    let seen = Seen { snapshot, stored };
+    let untrue = seen.untrue(status);
+    refusals.extend(untrue.into_iter().map(Refusal::FalseStatus));
+}
+
+/// What the snapshot shows, and what was said before.
+struct Seen<'a> {
+    snapshot: &'a Snapshot,
+    stored: EtcdClusterStatus,
+}
+
+impl Seen<'_> {
+    /// What the status says and nobody saw.
+    fn untrue(&self, status: &EtcdClusterStatus) -> Vec<String> {
+        let mut untrue = Vec::new();
+        let Self { stored, .. } = self;
+        if let Some(id) = status.cluster_id
+            && stored.cluster_id.is_none()
+            && !self.list().any(|list| list == id)
+            && !self.answers().any(|(_, answer)| answer.cluster_id == id)
+        {
+            untrue.push(format!("no member answers as cluster {id}"));
+        }
+        if status.phase == Phase::Running
+            && stored.phase != Phase::Running
+            && status.cluster_id.is_none()
+        {
+            untrue.push("the phase is Running and no cluster id is known".to_owned());
+        }
+        self.judge_names(status, &mut untrue);
+        if status.member_records != stored.member_records {
+            for record in &status.member_records {
+                untrue.extend(self.why_not(record));
+            }
+        }
+        let is_new = !stored.conditions.iter().any(is_available);
+        if is_new && status.conditions.iter().any(is_available) && !self.has_quorum() {
+            untrue.push("it is Available and no quorum answers".to_owned());
+        }
+        if status.current_version != stored.current_version
+            && !self.is_version(&status.current_version)
+        {
+            untrue.push(format!(
+                "no member is known to run etcd {:?}",
+                status.current_version
+            ));
+        }
+        untrue
+    }
+
+    fn judge_names(&self, status: &EtcdClusterStatus, untrue: &mut Vec<String>) {
+        let Self { stored, .. } = self;
+        let told = |status: &EtcdClusterStatus| {
+            (status.size, status.ready_members, status.members.clone())
+        };
+        if told(status) == told(stored) {
+            return;
+        }
+        let (ready, unready) = (&status.members.ready, &status.members.unready);
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        if status.ready_members != count(ready.len())
+            || status.size != count(ready.len() + unready.len())
+        {
+            untrue.push(format!(
+                "{} of {} members are ready by its numbers, {} of {} by its names",
+                status.ready_members,
+                status.size,
+                ready.len(),
+                ready.len() + unready.len()
+            ));
+        }
+        let all: BTreeSet<&String> = ready.iter().chain(unready).collect();
+        if all.len() != ready.len() + unready.len() {
+            untrue.push("a member is counted twice".to_owned());
+        }
+        for name in &all {
+            if !self.is_known(name) {
+                untrue.push(format!("no member {name} is known"));
+            }
+        }
+        for name in ready {
+            if !self.is_healthy(name) {
+                untrue.push(format!("member {name} is ready and does not answer as one"));
+            }
+        }
+    }
+
+    /// Says what of a record nobody saw.
+    fn why_not(&self, record: &MemberRecord) -> Option<String> {
+        let name = &record.name;
+        let old = self.stored.member_records.iter();
+        let old = old.clone().find(|old| old.name == *name);
+        let row = self.row(name);
+        let answer = self.answer(name);
+        if !self.is_known(name) {
+            return Some(format!("no member {name} is known"));
+        }
+        if record.health == MemberHealth::Healthy && !self.is_healthy(name) {
+            return Some(format!("member {name} is healthy and does not answer"));
+        }
+        let is_its = record.id.is_none()
+            || record.id == old.and_then(|old| old.id)
+            || record.id == row.map(|row| row.id)
+            || record.id == answer.map(|answer| answer.member_id);
+        if !is_its {
+            return Some(format!("the id of member {name} is another one"));
+        }
+        let votes = record.role != MemberRole::Voter
+            || old.is_some_and(|old| old.role == MemberRole::Voter)
+            || row.is_some_and(|row| !row.learner)
+            || answer.is_some_and(|answer| !answer.learner);
+        if !votes {
+            return Some(format!("member {name} does not vote"));
+        }
+        let is_disk = |disk: &String| {
+            let volumes = self.snapshot.objects.volumes.seen().into_iter().flatten();
+            let mut volumes = volumes.filter(|volume| volume.name == *name);
+            let mut pods = own_pods(self.snapshot).filter(|pod| pod.name == *name);
+            volumes.any(|volume| volume.uid == *disk) || pods.any(|pod| pod.uid == *disk)
+        };
+        let disk = record.disk.as_ref();
+        if disk.is_some_and(|disk| {
+            old.and_then(|old| old.disk.as_ref()) != Some(disk) && !is_disk(disk)
+        }) {
+            return Some(format!("the disk of member {name} is another one"));
+        }
+        None
+    }
+
+    /// A quorum of those who vote, as far as it is known who they are: by the list, else by the plan.
+    fn has_quorum(&self) -> bool {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        if let Observed::Seen(list) = &self.snapshot.etcd.membership {
+            let healthy = list.voters().filter(|row| {
+                self.following()
+                    .any(|(_, answer)| answer.member_id == row.id)
+            });
+            return count(healthy.count()) >= quorum(count(list.voters().count()));
+        }
+        let planned = self.stored.birth.as_ref();
+        let planned = planned.map_or(1, |plan| plan.members.len());
+        count(self.following().count()) >= quorum(count(planned))
+    }
+
+    fn is_version(&self, version: &str) -> bool {
+        version.is_empty()
+            || self.answers().any(|(_, answer)| answer.version == version)
+            || self
+                .stored
+                .member_records
+                .iter()
+                .any(|record| record.version.as_deref() == Some(version))
+    }
+
+    /// A pod, a claim, a row of the list or an entry of the stored status has that name.
+    fn is_known(&self, name: &str) -> bool {
+        let Self { snapshot, stored } = self;
+        let planned = stored.birth.iter().flat_map(|plan| &plan.members);
+        let mut told = stored.members.ready.iter().chain(&stored.members.unready);
+        let mut volumes = snapshot.objects.volumes.seen().into_iter().flatten();
+        self.row(name).is_some()
+            || own_pods(snapshot).any(|pod| pod.name == name)
+            || volumes.any(|volume| volume.name == name)
+            || planned.clone().any(|planned| planned == name)
+            || told.any(|told| told == name)
+            || stored
+                .member_records
+                .iter()
+                .any(|record| record.name == name)
+    }
+
+    fn row(&self, name: &str) -> Option<&Member> {
+        let list = self.snapshot.etcd.membership.seen()?;
+        list.members.iter().find(|row| {
+            row.name == name
+                || row
+                    .peer_urls
+                    .iter()
+                    .any(|url| names::member_of_url(url) == Some(name))
+        })
+    }
+
+    fn list(&self) -> impl Iterator<Item = contract::ClusterId> {
+        let list = self.snapshot.etcd.membership.seen();
+        list.map(|list| list.cluster_id).into_iter()
+    }
+
+    /// What the members' pods answered, by their names.
+    fn answers(&self) -> impl Iterator<Item = (&str, &EndpointStatus)> {
+        let endpoints = self.snapshot.etcd.endpoints.iter();
+        endpoints.filter_map(|endpoint| Some((endpoint.pod.as_str(), endpoint.status.seen()?)))
+    }
+
+    /// Those who know of a leader.
+    fn following(&self) -> impl Iterator<Item = (&str, &EndpointStatus)> {
+        self.answers().filter(|(_, answer)| answer.leader.is_some())
+    }
+
+    fn answer(&self, name: &str) -> Option<&EndpointStatus> {
+        let mut answers = self.answers();
+        answers
+            .find(|(pod, _)| *pod == name)
+            .map(|(_, answer)| answer)
+    }
+
+    fn is_healthy(&self, name: &str) -> bool {
+        self.following().any(|(pod, _)| pod == name)
+    }
+}
+
+fn is_available(condition: &Condition) -> bool {
+    condition.kind == "Available" && condition.status == ConditionStatus::True
+}
+
+#[cfg(test)]
+mod tests;

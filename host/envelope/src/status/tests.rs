@@ -1,0 +1,173 @@
+//! What a status may not say of three healthy members, of which the stored one says little.
+
+use contract::{
+    Action, ClusterId, Condition, ConditionStatus, Effect, EtcdClusterStatus, MemberHealth,
+    MemberId, MemberNames, MemberRecord, MemberRole, Observed, Phase, Resource, Snapshot,
+};
+use serde_json::json;
+
+use crate::fixtures::{CLUSTER_ID, action, decision, resource, snapshot_of, unborn};
+use crate::permit;
+
+fn update(status: EtcdClusterStatus) -> Action {
+    let mut update = action(Effect::UpdateStatus {
+        status: Box::new(status),
+    });
+    update.pre.resource_version = Some("7".to_owned());
+    update
+}
+
+/// What is refused of it, in words.
+fn words(status: EtcdClusterStatus, snapshot: &Snapshot) -> String {
+    let refusals = permit(&decision(vec![update(status)]), snapshot);
+    let refusals = refusals.err().unwrap_or_default();
+    let words = refusals
+        .iter()
+        .map(|refusal| format!("{}: {refusal}", refusal.rule()));
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn record(id: u64) -> MemberRecord {
+    MemberRecord {
+        name: format!("a-{id}"),
+        id: Some(MemberId(id)),
+        role: MemberRole::Voter,
+        health: MemberHealth::Healthy,
+        since: "2026-01-01T00:00:00Z".to_owned(),
+        role_since: "2026-01-01T00:00:00Z".to_owned(),
+        version: Some("3.6.16".to_owned()),
+        image: None,
+        disk: None,
+        recreations: 0,
+        plain_peer: false,
+    }
+}
+
+fn available() -> Condition {
+    Condition {
+        kind: "Available".to_owned(),
+        status: ConditionStatus::True,
+        last_update_time: None,
+        last_transition_time: None,
+        reason: "QuorumHealthy".to_owned(),
+        message: String::new(),
+    }
+}
+
+/// All of it is so.
+fn honest() -> EtcdClusterStatus {
+    EtcdClusterStatus {
+        phase: Phase::Running,
+        cluster_id: Some(CLUSTER_ID),
+        size: 3,
+        ready_members: 3,
+        members: MemberNames {
+            ready: ["a-1", "a-2", "a-3"].map(str::to_owned).to_vec(),
+            unready: Vec::new(),
+        },
+        current_version: "3.6.16".to_owned(),
+        member_records: [1, 2, 3].map(record).to_vec(),
+        conditions: vec![available()],
+        ..EtcdClusterStatus::default()
+    }
+}
+
+fn check(words_of_it: &str, change: impl FnOnce(&mut EtcdClusterStatus)) {
+    let mut status = honest();
+    change(&mut status);
+    let told = words(status, &snapshot_of(resource()));
+    assert!(
+        told.starts_with("FalseStatus: ") && told.contains(words_of_it),
+        "{told:?} is not about {words_of_it:?}"
+    );
+}
+
+/// Only the first of them answers.
+fn alone() -> Snapshot {
+    let mut snapshot = snapshot_of(resource());
+    for endpoint in snapshot.etcd.endpoints.iter_mut().skip(1) {
+        endpoint.status = Observed::Unknown("timed out".to_owned());
+    }
+    snapshot
+}
+
+#[test]
+fn a_status_that_says_what_is_so_passes() {
+    assert_eq!(words(honest(), &snapshot_of(resource())), "");
+}
+
+#[test]
+fn members_that_nobody_saw_are_refused() {
+    check("no member a-9 is known", |status| {
+        status.members.ready[2] = "a-9".to_owned()
+    });
+    check("no member a-9 is known", |status| {
+        status.member_records[2].name = "a-9".to_owned()
+    });
+    check("4 of 3 members are ready by its numbers", |status| {
+        status.ready_members = 4
+    });
+    check("3 of 9 members are ready by its numbers", |status| {
+        status.size = 9
+    });
+    check("counted twice", |status| {
+        status.members.ready[2] = "a-1".to_owned()
+    });
+    check("the id of member a-3 is another one", |status| {
+        status.member_records[2].id = Some(MemberId(77))
+    });
+    check("the disk of member a-3 is another one", |status| {
+        status.member_records[2].disk = Some("uid-of-nothing".to_owned())
+    });
+    check("no member is known to run etcd \"3.9.9\"", |status| {
+        status.current_version = "3.9.9".to_owned()
+    });
+}
+
+#[test]
+fn health_that_nobody_saw_is_refused() {
+    let told = words(honest(), &alone());
+    for lie in [
+        "member a-2 is ready and does not answer as one",
+        "member a-3 is healthy and does not answer",
+        "it is Available and no quorum answers",
+    ] {
+        assert!(told.contains(lie), "{lie:?} is not in {told}");
+    }
+}
+
+/// What the stored status says may be repeated: nobody could look, perhaps.
+#[test]
+fn what_was_said_before_may_stand() {
+    let mut snapshot = alone();
+    snapshot.resource = Resource {
+        status: json!(honest()),
+        ..resource()
+    };
+    assert_eq!(words(honest(), &snapshot), "");
+    let mut fewer = honest();
+    fewer.members.ready.pop();
+    fewer.members.unready.push("a-3".to_owned());
+    fewer.ready_members = 2;
+    let told = words(fewer, &snapshot);
+    assert!(told.contains("member a-2 is ready"), "{told}");
+}
+
+#[test]
+fn an_id_that_no_member_answers_with_is_refused() {
+    let born = |id: u64| EtcdClusterStatus {
+        phase: Phase::Running,
+        cluster_id: Some(ClusterId(id)),
+        ..EtcdClusterStatus::default()
+    };
+    let snapshot = snapshot_of(unborn());
+    assert_eq!(words(born(0xc1), &snapshot), "");
+    let told = words(born(0xdead), &snapshot);
+    assert!(told.contains("no member answers as cluster"), "{told}");
+    let nameless = EtcdClusterStatus {
+        cluster_id: None,
+        ..born(1)
+    };
+    let told = words(nameless, &snapshot);
+    assert!(told.contains("no cluster id is known"), "{told}");
+}
