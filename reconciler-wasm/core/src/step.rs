@@ -10,6 +10,7 @@ mod consent;
 mod corrupt;
 mod depart;
 mod ended;
+mod failures;
 mod furnish;
 pub(crate) mod guard;
 mod issue;
@@ -30,8 +31,7 @@ pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
-    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, OutcomeKind, PastOutcome,
-    Reason, SpaceCure,
+    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Reason, SpaceCure,
 };
 
 pub(crate) use recover::Change;
@@ -46,8 +46,6 @@ use crate::validate::Cluster;
 pub(crate) const SOON: Millis = Millis(250);
 /// How soon to look again while something slow is waited for.
 pub(crate) const LATER: Millis = Millis::seconds(2);
-/// How soon to look again after the world turned out to be another than the snapshot's.
-const AFTER_REFUSAL: Millis = Millis::seconds(1);
 /// How often members are looked at when all is well.
 pub(crate) const AT_REST: Millis = Millis::seconds(10);
 
@@ -140,7 +138,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
     } else if !adopt::is_held_off(situation, &mut step) {
         step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
-        past_failures(&situation.snapshot.outcomes, &mut step);
+        failures::tell(&situation.snapshot.outcomes, &mut step);
     }
     step.findings.sort_by_key(|finding| rank(finding.kind));
     step.look_again(AT_REST, Reason::HealthCheck);
@@ -325,70 +323,6 @@ fn say_quorum_lost(
         );
     }
     step.look_again(Millis::seconds(1), Reason::QuorumLost);
-}
-
-/// Actions of the last decision that failed are said, because they are tried again. A refusal on a fresh read is the
-/// normal answer to a world that moved on.
-fn past_failures(outcomes: &[PastOutcome], step: &mut Step) {
-    for past in outcomes {
-        let failed = match past.outcome {
-            OutcomeKind::Done | OutcomeKind::Skipped => false,
-            OutcomeKind::Refused => {
-                hold_off(step, AFTER_REFUSAL);
-                false
-            }
-            OutcomeKind::Failed => !is_not_yet(past),
-        };
-        if !failed {
-            continue;
-        }
-        let what = past
-            .kind
-            .map_or(String::new(), |kind| format!(" {}", kind.name()));
-        let (kind, way) = if is_refusal_of_the_api_server(past) {
-            let way = " Correct the spec, or what refuses it.";
-            (FindingKind::Blocked, way)
-        } else {
-            (FindingKind::Waiting, "")
-        };
-        step.find(
-            kind,
-            Reason::ActionFailed,
-            format!(
-                "{}{what} {} failed: {}. It is tried again.{way}",
-                past.effect, past.target, past.message
-            ),
-        );
-        hold_off(step, LATER);
-    }
-}
-
-/// Looks again no sooner than after this span: what failed a moment ago would fail again.
-fn hold_off(step: &mut Step, at_least: Millis) {
-    let after = step
-        .requeue
-        .map_or(at_least, |(after, _)| after.max(at_least));
-    step.requeue = Some((after, Reason::ActionFailed));
-}
-
-/// Whether the API server will not have what was applied: values that it knows not to be valid, a quota, a policy, a right
-/// (<https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewInvalid> and its neighbours have the words).
-fn is_refusal_of_the_api_server(past: &PastOutcome) -> bool {
-    past.effect == "Apply"
-        && [
-            " is invalid: ",
-            " is forbidden: ",
-            " cannot be handled as a ",
-        ]
-        .iter()
-        .any(|words| past.message.contains(words))
-}
-
-/// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.
-fn is_not_yet(past: &PastOutcome) -> bool {
-    ["can only promote a learner", "unhealthy cluster"]
-        .iter()
-        .any(|words| past.message.contains(words))
 }
 
 const fn rank(kind: FindingKind) -> u8 {

@@ -1,0 +1,74 @@
+//! Actions of the last decision that failed, in words, and how long the next try waits.
+//!
+//! Does not know what is tried next.
+
+use contract::{FindingKind, Millis, OutcomeKind, PastOutcome, Reason};
+
+use super::{LATER, Step};
+
+/// How soon to look again after the world turned out to be another than the snapshot's.
+const AFTER_REFUSAL: Millis = Millis::seconds(1);
+
+/// Actions of the last decision that failed are said, because they are tried again. A refusal on a fresh read is the
+/// normal answer to a world that moved on.
+pub(super) fn tell(outcomes: &[PastOutcome], step: &mut Step) {
+    for past in outcomes {
+        let failed = match past.outcome {
+            OutcomeKind::Done | OutcomeKind::Skipped => false,
+            OutcomeKind::Refused => {
+                hold_off(step, AFTER_REFUSAL);
+                false
+            }
+            OutcomeKind::Failed => !is_not_yet(past),
+        };
+        if !failed {
+            continue;
+        }
+        let what = past
+            .kind
+            .map_or(String::new(), |kind| format!(" {}", kind.name()));
+        let (kind, way) = if is_refusal_of_the_api_server(past) {
+            let way = " Correct the spec, or what refuses it.";
+            (FindingKind::Blocked, way)
+        } else {
+            (FindingKind::Waiting, "")
+        };
+        step.find(
+            kind,
+            Reason::ActionFailed,
+            format!(
+                "{}{what} {} failed: {}. It is tried again.{way}",
+                past.effect, past.target, past.message
+            ),
+        );
+        hold_off(step, LATER);
+    }
+}
+
+/// Looks again no sooner than after this span: what failed a moment ago would fail again.
+fn hold_off(step: &mut Step, at_least: Millis) {
+    let after = step
+        .requeue
+        .map_or(at_least, |(after, _)| after.max(at_least));
+    step.requeue = Some((after, Reason::ActionFailed));
+}
+
+/// Whether the API server will not have what was applied: values that it knows not to be valid, a quota, a policy, a right
+/// (<https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewInvalid> and its neighbours have the words).
+fn is_refusal_of_the_api_server(past: &PastOutcome) -> bool {
+    past.effect == "Apply"
+        && [
+            " is invalid: ",
+            " is forbidden: ",
+            " cannot be handled as a ",
+        ]
+        .iter()
+        .any(|words| past.message.contains(words))
+}
+
+/// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.
+fn is_not_yet(past: &PastOutcome) -> bool {
+    ["can only promote a learner", "unhealthy cluster"]
+        .iter()
+        .any(|words| past.message.contains(words))
+}
