@@ -1,21 +1,43 @@
-//! The committed documents of each target, and how they are made.
+//! The committed documents of each target, and how they are made; and those that living worlds make anew in each run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::Snapshot;
+use contract::{Resource, Snapshot};
 use host::recorder::{Record, Recording};
 use serde_json::{Value, json};
 
 use crate::targets::Target;
+use crate::worlds::worlds;
 
 /// Documents of a target that come from the golden recordings.
 const TAKEN: usize = 24;
 /// No document is larger than this, so that the corpus stays small.
 const LARGEST: usize = 24_000;
 
-/// The documents of this target, by name.
+/// The documents of this target, by name: those that are committed, then those of living worlds.
 pub(crate) fn documents(target: Target) -> Vec<(String, Vec<u8>)> {
+    let mut documents = committed(target);
+    documents.extend(of_worlds(target));
+    documents
+}
+
+/// What is seen and decided in the worlds, of which each is at a moment where the reconciler acts.
+fn of_worlds(target: Target) -> Vec<(String, Vec<u8>)> {
+    let mut documents = Vec::new();
+    for (name, _, snapshot) in worlds() {
+        let bytes = match target {
+            Target::Snapshot => serde_json::to_vec(snapshot),
+            Target::Decision => serde_json::to_vec(&reconciler::reconcile(snapshot)),
+            Target::Resource => Ok(object_of(&snapshot.resource)),
+            Target::Recording => continue,
+        };
+        documents.push((name.clone(), bytes.expect("it is JSON")));
+    }
+    documents
+}
+
+fn committed(target: Target) -> Vec<(String, Vec<u8>)> {
     let folder = folder(target);
     if std::env::var("CORPUS").is_ok_and(|what| what == "write") {
         write(target, &folder);
@@ -79,7 +101,10 @@ fn of_records(records: &[Record], take: impl Fn(&Record) -> Option<Vec<u8>>) -> 
 fn resource(record: &Record) -> Vec<u8> {
     let snapshot: Snapshot =
         serde_json::from_str(record.snapshot.get()).expect("a snapshot was recorded");
-    let resource = snapshot.resource;
+    object_of(&snapshot.resource)
+}
+
+fn object_of(resource: &Resource) -> Vec<u8> {
     let object = json!({
         "apiVersion": resource.api_version, "kind": resource.kind,
         "metadata": {

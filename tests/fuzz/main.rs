@@ -7,28 +7,31 @@
 mod corpus;
 mod edit;
 mod targets;
+mod worlds;
 
 use bolero::check;
 
 use corpus::documents;
 use edit::{Edit, edited};
-use targets::Target;
+use targets::{Reached, Target};
 
 /// Edits of one document at a time.
 const EDITS: usize = 6;
 /// Edited documents of a target in a plain `cargo test`.
 const ITERATIONS: usize = 1_000;
 
-/// Documents of the target as they are, and edited.
+/// Documents of the target as they are, and edited; then at least so many must have been read, have acted, been allowed
+/// and been refused, so that a fuzzer that decodes nothing cannot pass.
 macro_rules! fuzz {
-    ($name:ident, $target:expr) => {
+    ($name:ident, $target:expr, $least:expr) => {
         #[test]
         fn $name() {
             let target = $target;
+            let reached = Reached::default();
             let documents = documents(target);
             for (name, bytes) in &documents {
                 eprintln!("{name}");
-                target.read(bytes);
+                target.read(bytes, &reached);
             }
             let texts: Vec<&[u8]> = documents.iter().map(|(_, bytes)| &bytes[..]).collect();
             check!()
@@ -36,19 +39,30 @@ macro_rules! fuzz {
                 .with_type::<(u16, Vec<Edit>)>()
                 .for_each(|(which, edits)| {
                     let text = texts[usize::from(*which) % texts.len()];
-                    target.read(&edited(text, &edits[..edits.len().min(EDITS)]));
+                    target.read(&edited(text, &edits[..edits.len().min(EDITS)]), &reached);
                 });
+            reached.check($least);
         }
     };
 }
 
-fuzz!(any_bytes_are_a_snapshot_or_none, Target::Snapshot);
+fuzz!(
+    any_bytes_are_a_snapshot_or_none,
+    Target::Snapshot,
+    [20, 10, 20, 0]
+);
 fuzz!(
     any_bytes_are_a_decision_within_the_envelope_or_none,
-    Target::Decision
+    Target::Decision,
+    [20, 10, 10, 100]
 );
-fuzz!(any_bytes_are_a_recording_or_none, Target::Recording);
+fuzz!(
+    any_bytes_are_a_recording_or_none,
+    Target::Recording,
+    [20, 0, 0, 0]
+);
 fuzz!(
     any_object_is_a_resource_that_is_decided_on,
-    Target::Resource
+    Target::Resource,
+    [20, 5, 20, 0]
 );

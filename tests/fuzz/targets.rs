@@ -1,12 +1,45 @@
 //! What reads foreign bytes, and what must hold of each answer.
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract::{Decision, Resource, Snapshot};
 use host::observe::project;
 use host::recorder::Recording;
-use simulator::{Branch, Choice, Plan};
+use simulator::Choice;
+
+use crate::worlds::worlds;
+
+/// How often it came to what a fuzzer is for; a run that never does has shown nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Reached {
+    /// Bytes that were read as what they were meant to be.
+    pub(crate) read: AtomicUsize,
+    /// Decisions that act: with an effect that is more than words.
+    pub(crate) acting: AtomicUsize,
+    /// Actions, other than words, that the envelope allowed on a fresh read.
+    pub(crate) allowed: AtomicUsize,
+    /// Decisions that it refused as a whole, and actions on a fresh read.
+    pub(crate) refused: AtomicUsize,
+}
+
+impl Reached {
+    fn count(counter: &AtomicUsize) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Wants at least so many of each, in the order of the fields.
+    pub(crate) fn check(&self, least: [usize; 4]) {
+        let counters = [&self.read, &self.acting, &self.allowed, &self.refused];
+        let found = counters.map(|counter| counter.load(Ordering::Relaxed));
+        eprintln!("read, acting, allowed, refused: {found:?}");
+        let is_enough = found
+            .iter()
+            .zip(least)
+            .all(|(found, least)| *found >= least);
+        assert!(is_enough, "at least {least:?} are wanted, not {found:?}");
+    }
+}
 
 /// One reader.
 #[derive(Clone, Copy, Debug)]
@@ -33,26 +66,29 @@ impl Target {
     }
 
     /// Reads the bytes and does with them what is done in production.
-    pub(crate) fn read(self, bytes: &[u8]) {
+    pub(crate) fn read(self, bytes: &[u8], reached: &Reached) {
         match self {
             Self::Snapshot => {
                 if let Ok(snapshot) = serde_json::from_slice(bytes) {
-                    decide(&snapshot);
+                    decide(&snapshot, reached);
                 }
             }
             Self::Decision => {
                 if let Ok(decision) = host::module::read(bytes) {
-                    judge(&decision);
+                    judge(&decision, reached);
                 }
             }
-            Self::Recording => read_recording(bytes),
+            Self::Recording => read_recording(bytes, reached),
             Self::Resource => {
                 if let Ok(object) = serde_json::from_slice(bytes) {
-                    let snapshot = Snapshot {
-                        resource: project::resource(object),
-                        ..world().1.clone()
-                    };
-                    decide(&snapshot);
+                    let resource = project::resource(object);
+                    for (_, _, snapshot) in worlds().iter().take(2) {
+                        let snapshot = Snapshot {
+                            resource: resource.clone(),
+                            ..snapshot.clone()
+                        };
+                        decide(&snapshot, reached);
+                    }
                 }
             }
         }
@@ -60,8 +96,16 @@ impl Target {
 }
 
 /// Each snapshot is answered, twice in the same words, and never with an action for somebody else's resource.
-fn decide(snapshot: &Snapshot) {
+fn decide(snapshot: &Snapshot, reached: &Reached) {
+    Reached::count(&reached.read);
     let decision = reconciler::reconcile(snapshot);
+    if acts(&decision) {
+        Reached::count(&reached.acting);
+    }
+    match envelope::permit(&decision, snapshot) {
+        Ok(()) => Reached::count(&reached.allowed),
+        Err(_) => Reached::count(&reached.refused),
+    }
     let bytes = serde_json::to_vec(&decision).expect("a decision is JSON");
     let again = reconciler::reconcile(snapshot);
     assert_eq!(
@@ -79,22 +123,41 @@ fn decide(snapshot: &Snapshot) {
     assert_eq!(kept, snapshot.resource);
 }
 
-/// The envelope answers, and what it lets pass does not hurt the members.
-fn judge(decision: &Decision) {
-    let (branch, snapshot) = world();
-    if envelope::permit(decision, snapshot).is_err() {
-        return;
-    }
-    for action in &decision.actions {
-        // The answer is not the question: that there is one is.
-        let _ = envelope::check(action, &branch.fresh(&envelope::reads(action)));
-    }
-    let mut branch = branch.clone();
-    branch.step(Choice::Look, |_| decision.clone());
-    assert!(branch.truth().confirmed, "the quorum is lost: {decision:?}");
+fn acts(decision: &Decision) -> bool {
+    decision
+        .actions
+        .iter()
+        .any(|action| !action.effect.is_telling())
 }
 
-fn read_recording(bytes: &[u8]) {
+/// In the world it is about, or in any where it is about none, the envelope answers, and what it lets pass does not hurt
+/// the members.
+fn judge(decision: &Decision, reached: &Reached) {
+    Reached::count(&reached.read);
+    if acts(decision) {
+        Reached::count(&reached.acting);
+    }
+    for (name, branch, snapshot) in worlds() {
+        if envelope::permit(decision, snapshot).is_err() {
+            Reached::count(&reached.refused);
+            continue;
+        }
+        for action in &decision.actions {
+            let fresh = branch.fresh(&envelope::reads(action));
+            match envelope::check(action, &fresh) {
+                Err(_) => Reached::count(&reached.refused),
+                Ok(()) if !action.effect.is_telling() => Reached::count(&reached.allowed),
+                Ok(()) => {}
+            }
+        }
+        let mut after = branch.clone();
+        after.step(Choice::Look, |_| decision.clone());
+        let is_lost = branch.truth().confirmed && !after.truth().confirmed;
+        assert!(!is_lost, "{name}: the quorum is lost: {decision:?}");
+    }
+}
+
+fn read_recording(bytes: &[u8], reached: &Reached) {
     let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
     fs::write(file.path(), bytes).expect("it can be written");
     let Ok(mut recording) = Recording::open(file.path()) else {
@@ -103,31 +166,9 @@ fn read_recording(bytes: &[u8]) {
     let _ = recording.header().carried();
     while let Ok(Some(frame)) = recording.next_frame() {
         for record in frame.records().flatten() {
-            let _ = serde_json::from_str::<Snapshot>(record.snapshot.get());
+            if serde_json::from_str::<Snapshot>(record.snapshot.get()).is_ok() {
+                Reached::count(&reached.read);
+            }
         }
     }
-}
-
-/// A healthy cluster of three, and what is seen of it.
-fn world() -> &'static (Branch, Snapshot) {
-    static WORLD: OnceLock<(Branch, Snapshot)> = OnceLock::new();
-    WORLD.get_or_init(|| {
-        let mut branch = Branch::new(&Plan {
-            seed: 5,
-            size: 3,
-            version: None,
-            through: false,
-            claims: true,
-            local: false,
-            tls: false,
-            old: None,
-            faults: Vec::new(),
-            mishaps: Vec::new(),
-        });
-        while branch.rests() < 2 || !branch.truth().confirmed {
-            branch.step(Choice::Look, reconciler::reconcile);
-        }
-        let snapshot = branch.snapshot();
-        (branch, snapshot)
-    })
 }
