@@ -6,7 +6,7 @@ use crate::harness::Scenarios;
 use crate::{
     adopt, answers, asked, bad_input, birth, clocks, consent, corrupt, crashes, disks, drop_in,
     members, memory, modules, operators, reshape, restarts, saved, scale, scope, space,
-    surroundings, tls, trouble, upgrade, zero,
+    surroundings, tls, trouble, upgrade, volumes, worn, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -115,6 +115,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             clocks::an_hour_ahead,
         ),
         scenarios.trial(
+            "clocks::an_operator_an_hour_behind_heals_and_scales_and_dates_no_certificate",
+            clocks::an_hour_behind,
+        ),
+        scenarios.trial(
             "memory::a_member_that_uses_too_much_is_told_and_not_replaced",
             memory::used_up,
         ),
@@ -165,6 +169,26 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "space::a_quota_used_up_by_history_is_cured_by_itself",
             space::history_only,
+        ),
+        scenarios.trial(
+            "worn::a_member_with_a_full_disk_is_told_and_goes_on_when_there_is_room",
+            worn::full,
+        ),
+        scenarios.trial(
+            "worn::a_leader_with_a_slow_disk_is_borne_with_and_nobody_is_replaced",
+            worn::slow,
+        ),
+        scenarios.trial(
+            "volumes::they_grow_under_writes_where_their_class_allows_it",
+            volumes::grown,
+        ),
+        scenarios.trial(
+            "volumes::a_class_that_does_not_let_them_grow_is_told_and_nothing_changes",
+            volumes::not_grown,
+        ),
+        scenarios.trial(
+            "volumes::a_class_that_no_volume_has_is_told_in_the_schedulers_words_until_it_is_corrected",
+            volumes::unbound,
         ),
         scenarios.trial(
             "disks::claims_stay_after_their_cluster_where_the_spec_says_so",

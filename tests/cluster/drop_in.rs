@@ -46,7 +46,8 @@ pub(crate) async fn size_and_version(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Labels, node selector, tolerations, resources, settings, a budget of attempts for DNS, an image for it, a domain.
+/// Labels, node selector, tolerations, resources, settings, a budget of attempts for DNS, an image for it, a domain; and
+/// what the archived operator did not have: priority, Secrets for pulling, spreading.
 pub(crate) async fn pod_policy(scenario: &mut Scenario) -> Result<()> {
     let node = scenario
         .testbed()
@@ -90,6 +91,16 @@ pub(crate) async fn pod_policy(scenario: &mut Scenario) -> Result<()> {
     busyboxImage: busybox:1.28.0-glibc
     DNSTimeoutInSecond: 10
     ClusterDomain: .cluster.local
+    priorityClassName: system-cluster-critical
+    imagePullSecrets:
+    - name: pull
+    topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          etcd_cluster: with-policy
 "#
         ),
     )
@@ -119,6 +130,22 @@ pub(crate) async fn pod_policy(scenario: &mut Scenario) -> Result<()> {
             .any(|one| one.key.as_deref() == Some("example.com/etcd")),
         "it tolerates {:?}",
         spec.tolerations
+    );
+    ensure!(
+        spec.priority_class_name.as_deref() == Some("system-cluster-critical"),
+        "its priority is {:?}",
+        spec.priority_class_name
+    );
+    let secrets = spec.image_pull_secrets.iter().flatten();
+    ensure!(
+        secrets.map(|one| one.name.as_str()).eq(["pull"]),
+        "its image is pulled with {:?}",
+        spec.image_pull_secrets
+    );
+    ensure!(
+        spec.topology_spread_constraints.iter().flatten().count() == 1,
+        "it is spread by {:?}",
+        spec.topology_spread_constraints
     );
     let user = spec
         .security_context

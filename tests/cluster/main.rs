@@ -47,6 +47,8 @@ mod tls;
 mod trouble;
 mod unruly;
 mod upgrade;
+mod volumes;
+mod worn;
 mod writer;
 mod zero;
 

@@ -43,8 +43,8 @@ pub(crate) fn judge_pod(
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let empty = PodSpec::default();
     let found = pod.spec.as_ref().unwrap_or(&empty);
-    let addresses = Addresses::new(snapshot, Some(spec));
-    judge_fields(name, found, &snapshot.resource, refusals);
+let addresses = Addresses::new(snapshot, Some(spec));
+    judge_fields(name, found, &snapshot.resource, spec, refusals);
     judge_policy(name, found, &snapshot.resource.name, spec, refusals);
     judge_pod_security(name, found, spec, refusals);
     for volume in found.volumes.iter().flatten() {
@@ -75,7 +75,13 @@ pub(crate) fn judge_pod(
     judge_filling(pod, name, found, snapshot, refusals);
 }
 
-fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut Vec<Refusal>) {
+fn judge_fields(
+    name: &str,
+    found: &PodSpec,
+    resource: &Resource,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
     let kind = ObjectKind::Pod;
     if found.automount_service_account_token != Some(false) {
         refusals.push(Refusal::ServiceAccountToken {
@@ -99,14 +105,23 @@ fn judge_fields(name: &str, found: &PodSpec, resource: &Resource, refusals: &mut
     {
         refusals.push(field(kind, name, "spec.restartPolicy"));
     }
+    let asked = spec.pod.as_ref();
+    let secrets = asked.and_then(|pod| pod.image_pull_secrets.as_ref());
+    let class = asked.and_then(|pod| pod.priority_class_name.as_ref());
     let allowed = PodSpec {
         affinity: found.affinity.clone(),
         automount_service_account_token: found.automount_service_account_token,
         containers: found.containers.clone(),
         enable_service_links: found.enable_service_links,
         hostname: found.hostname.clone(),
+        image_pull_secrets: secrets
+            .filter(|secrets| found.image_pull_secrets.as_ref() == Some(*secrets))
+            .cloned(),
         init_containers: found.init_containers.clone(),
         node_selector: found.node_selector.clone(),
+        priority_class_name: class
+            .filter(|class| found.priority_class_name.as_ref() == Some(*class))
+            .cloned(),
         restart_policy: found.restart_policy.clone(),
         security_context: found.security_context.clone(),
         subdomain: found.subdomain.clone(),

@@ -3,6 +3,7 @@
 //! Limits are the kubelet's business; this makes the place, ends what is left in it, and removes it.
 
 use std::fs;
+use std::os::linux::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +47,37 @@ pub(crate) fn make(name: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Limits how often in a second the cgroup of a process writes to the disk that `folder` is on; none takes it away.
+pub(crate) fn slow_disk(process: u32, folder: &Path, writes: Option<u32>) -> Result<()> {
+    let cgroups = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
+    let device = fs::metadata(folder)?.st_dev();
+    // As the kernel packs them into one number.
+    let major = (device >> 8) & 0xfff;
+    let minor = (device & 0xff) | ((device >> 12) & 0xffff_ff00);
+    let own = |controller: &str| {
+        let lines = cgroups.lines().map(|line| line.splitn(3, ':').skip(1));
+        let mut lines = lines.filter_map(|mut parts| Some((parts.next()?, parts.next()?)));
+        let found =
+            lines.find(|(controllers, _)| controllers.split(',').any(|one| one == controller));
+        found.map(|(_, path)| path.trim_start_matches('/').to_owned())
+    };
+    let (file, limit) = if unified() {
+        let path = own("").context("the process has no cgroup")?;
+        let writes = writes.map_or("max".to_owned(), |writes| writes.to_string());
+        let file = Path::new(ROOT).join(path).join("io.max");
+        (file, format!("{major}:{minor} wiops={writes}"))
+    } else {
+        let path = own("blkio").context("the process has no cgroup for its disks")?;
+        let file = Path::new(ROOT).join("blkio").join(path);
+        let writes = writes.unwrap_or_default();
+        (
+            file.join("blkio.throttle.write_iops_device"),
+            format!("{major}:{minor} {writes}"),
+        )
+    };
+    fs::write(&file, limit).with_context(|| format!("{} takes no limit", file.display()))
 }
 
 /// Ends what runs in the cgroup `name` and removes it.

@@ -14,7 +14,7 @@ use super::command::Command;
 use super::layout::{Block, Layout, NODES};
 use super::node::Parts;
 use super::process::signal;
-use super::{Testbed, cluster, control_plane, network, tools, volumes, wait};
+use super::{Testbed, cgroups, cluster, control_plane, network, tools, volumes, wait};
 
 /// One node of a testbed.
 #[derive(Clone)]
@@ -178,6 +178,18 @@ impl Testbed {
             volumes::SMALL
         );
         volumes::fill(&self.volume_folder(namespace, claim).await?)
+    }
+
+    /// Lets a member's process write so often in a second to the disk that its volume is on, or as often as it likes.
+    pub async fn slow_disk(
+        &self,
+        namespace: &str,
+        member: &str,
+        writes: Option<u32>,
+    ) -> Result<()> {
+        let process = self.member_process(namespace, member).await?;
+        let folder = self.volume_folder(namespace, member).await?;
+        cgroups::slow_disk(process, &folder, writes)
     }
 
     /// The folder on this machine that is the claim's volume.

@@ -28,11 +28,17 @@ struct Class {
     limit: Option<&'static str>,
 }
 
-/// The default class, and one whose volumes can be filled up: etcd's log takes 64 MiB at once.
-const CLASSES: [Class; 2] = [
+/// The default class, one that lets volumes grow, and one whose volumes can be filled up: etcd's log takes 64 MiB at once.
+const CLASSES: [Class; 3] = [
     Class {
         name: "local",
         per_node: 12,
+        capacity: "1Gi",
+        limit: None,
+    },
+    Class {
+        name: "local-growing",
+        per_node: 2,
         capacity: "1Gi",
         limit: None,
     },
@@ -195,10 +201,17 @@ async fn recycle_one(
     empty(&folder)?;
     open_to_all(&folder)?;
     // The version makes sure that this is still the claim whose end was seen.
-    let freed = json!({
+    let class = CLASSES.iter().find(|class| {
+        let spec = volume.spec.as_ref();
+        spec.and_then(|spec| spec.storage_class_name.as_deref()) == Some(class.name)
+    });
+    let mut freed = json!({
         "metadata": {"resourceVersion": volume.metadata.resource_version},
         "spec": {"claimRef": null},
     });
+    if let Some(class) = class {
+        freed["spec"]["capacity"] = json!({"storage": class.capacity});
+    }
     match volumes
         .patch(
             &volume.name_any(),

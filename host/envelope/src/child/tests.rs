@@ -123,6 +123,19 @@ fn labels_and_annotations_of_the_spec_are_allowed() {
 }
 
 #[test]
+fn a_priority_and_secrets_for_pulling_are_those_of_the_spec() {
+    for (asked, is_allowed) in [("etcd", true), ("other", false)] {
+        let rules = rules_of("pod", pod_json(), |pod, spec| {
+            pod["spec"]["priorityClassName"] = json!("etcd");
+            pod["spec"]["imagePullSecrets"] = json!([{"name": "etcd"}]);
+            spec["pod"]["priorityClassName"] = json!(asked);
+            spec["pod"]["imagePullSecrets"] = json!([{"name": asked}]);
+        });
+        assert_eq!(rules.is_empty(), is_allowed, "{asked}: {rules:?}");
+    }
+}
+
+#[test]
 fn a_pod_that_reaches_its_node_is_refused() {
     for field in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"] {
         check_pod("Field", |pod| pod["spec"][field] = json!(true));

@@ -36,6 +36,9 @@ pub(super) fn judge_policy(
     if found.tolerations != asked.tolerations {
         refuse("tolerations");
     }
+    if found.topology_spread_constraints != asked.topology_spread_constraints {
+        refuse("topologySpreadConstraints");
+    }
     if !is_affinity(found.affinity.as_ref(), cluster, asked) {
         refuse("affinity");
     }

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 
 use contract::{
     Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason, Volume,
-    VolumePhase,
+    VolumePhase, names,
 };
 
-use super::{LATER, SOON, Step, furnish, issue, seal, upgrade, zero};
+use super::{LATER, SOON, Step, furnish, issue, seal, storage, upgrade, zero};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -180,8 +180,10 @@ pub(super) fn attend(
     let asked = cluster.size.filter(|size| *size > 0);
     let edited = asked.is_some_and(|size| size != birth.members.len())
         || cluster.image != birth.image
-        || cluster.tls.in_use != newborn.tls.in_use;
-    let overdue = age >= PATIENCE && !waits_for_a_node(living);
+        || cluster.tls.in_use != newborn.tls.in_use
+        || is_unplaced_of_another_spec(cluster, living);
+    let has_no_node = waits_for_a_node(living);
+    let overdue = age >= PATIENCE && !has_no_node;
     let is_time = overdue || (edited && age >= PATIENCE_AFTER_EDIT);
     if is_time && newborn.tls.is_sound() && nobody_leads(situation) {
         start_over(&newborn, situation, birth, step);
@@ -216,7 +218,11 @@ pub(super) fn attend(
         .count();
     step.find(
         FindingKind::Waiting,
-        Reason::Forming,
+        if has_no_node {
+            Reason::Unschedulable
+        } else {
+            Reason::Forming
+        },
         format!(
             "{answering} of {} members answer, {} are needed to form the cluster. {}",
             birth.members.len(),
@@ -243,6 +249,17 @@ fn waits_for_a_node(living: &Living<'_>) -> bool {
     })
 }
 
+/// Whether a pod finds no node, and it or its claim is not what the spec asks for by now: another one may find one.
+fn is_unplaced_of_another_spec(cluster: &Cluster, living: &Living<'_>) -> bool {
+    living.pods.values().any(|pod| {
+        let shape = pod.annotations.get(names::SHAPE_ANNOTATION);
+        let claim = living.volumes.get(pod.name.as_str());
+        pod.unschedulable.is_some()
+            && (shape.is_some_and(|shape| *shape != cluster.shape)
+                || claim.is_some_and(|claim| storage::waits_in_vain(cluster, claim)))
+    })
+}
+
 /// Records the cluster id once a quorum of the planned members answers. Says whether it did.
 fn record(
     cluster: &Cluster,
@@ -265,7 +282,7 @@ fn record(
         format!(
             "The members formed cluster {}; clients reach it through {}.",
             list.cluster_id,
-            contract::names::client_service(&cluster.name)
+            names::client_service(&cluster.name)
         ),
     );
     step.actions.push(pre::event_of(

@@ -4,7 +4,7 @@
 
 use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason, VolumePhase};
 
-use super::{LATER, SOON, Step, birth::apply, leave, reshape, scale};
+use super::{LATER, SOON, Step, birth::apply, leave, reshape, scale, storage};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -149,7 +149,10 @@ fn is_stuck(
     }
     // Another one is made from the spec as it is now.
     let is_running = learner.pod.is_some_and(|pod| pod.running);
-    if reshape::is_outdated(cluster, learner) && !is_running {
+    let waits_in_vain = learner
+        .volume
+        .is_some_and(|claim| storage::waits_in_vain(cluster, claim));
+    if (reshape::is_outdated(cluster, learner) || waits_in_vain) && !is_running {
         return true;
     }
     let is_free = learner

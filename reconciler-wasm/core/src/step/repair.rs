@@ -3,6 +3,7 @@
 //! A disk is given up only when it is known to be gone, or after long patience, and never when that could cost
 //! the quorum.
 
+mod last_words;
 mod oom;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
@@ -266,13 +267,7 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
     } else {
         Reason::MemberUnhealthy
     };
-    let last_words = pod
-        .last_exit
-        .as_ref()
-        .filter(|_| !pod.running)
-        .map_or(String::new(), |exit| {
-            format!(" It ended with {} (code {}).", exit.reason, exit.code)
-        });
+    let last_words = last_words::of(pod);
     Verdict::Wait(
         reason,
         format!(

@@ -5,7 +5,8 @@
 //! (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims>). It never shrinks one.
 
 use contract::{
-    Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume, names,
+    Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume, VolumePhase,
+    names,
 };
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
@@ -57,6 +58,22 @@ pub(super) fn grow(
     ask(cluster, situation, &too_small, wanted, step);
 }
 
+/// Whether a claim waits for a volume of a class or size that the spec does not ask for by now. Kubernetes changes neither
+/// before there is a volume, so only another claim can get what is asked for.
+pub(super) fn waits_in_vain(cluster: &Cluster, volume: &Volume) -> bool {
+    let template = cluster.pod.persistent_volume_claim_spec.as_ref();
+    template.is_some_and(|template| {
+        let class = template.storage_class_name.as_ref();
+        let is_of_class = class.is_none_or(|class| volume.storage_class.as_ref() == Some(class));
+        volume.phase == VolumePhase::Pending && !(is_of_class && is_of_size(template, volume))
+    })
+}
+
+fn is_of_size(template: &PersistentVolumeClaimSpec, volume: &Volume) -> bool {
+    let has = volume.requested.as_deref().and_then(quantity::bytes);
+    requested(template).and_then(quantity::bytes) == has
+}
+
 /// Gives claims to nobody, or back to the cluster, as the spec says whether they stay when it goes. The API server takes a
 /// claim only whole, so one of another size or class keeps what it has.
 fn retain(
@@ -76,8 +93,7 @@ fn retain(
         .filter(|volume| volume.deleted.is_none())
         .filter(|volume| volume.annotations.contains_key(names::OWNER_ANNOTATION) != retains);
     for volume in others {
-        let is_of_template = requested(template).and_then(quantity::bytes)
-            == volume.requested.as_deref().and_then(quantity::bytes)
+        let is_of_template = is_of_size(template, volume)
             && class.is_none_or(|class| volume.storage_class.as_ref() == Some(class));
         if !is_of_template {
             step.find_of(

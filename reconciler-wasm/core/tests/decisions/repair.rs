@@ -203,6 +203,27 @@ fn a_member_that_runs_again_after_it_was_out_of_memory_has_time() {
     assert!(effects(&decision).contains(&format!("RemoveMember {}", id(1))));
 }
 
+#[test]
+fn a_member_whose_disk_is_full_is_told_with_the_way_out() {
+    let mut world = healthy(3).silent(1);
+    let pod = &mut world.pods()[1];
+    pod.running = false;
+    pod.waiting = Some("CrashLoopBackOff: back-off 20s".to_owned());
+    pod.last_exit = Some(contract::LastExit {
+        reason: "Error".to_owned(),
+        code: 2,
+        message: "panic: write /var/etcd/data/member/snap/db: no space left on device".to_owned(),
+        at: None,
+    });
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let mut findings = decision.report.findings.iter();
+    let told = findings
+        .find(|one| one.reason == Reason::CrashLoop)
+        .unwrap();
+    assert!(told.message.contains("make room"), "{}", told.message);
+}
+
 /// All members hold the same data, so many may end at once.
 #[test]
 fn a_quorum_out_of_memory_is_told_with_its_cause() {

@@ -1,9 +1,12 @@
 //! A claim template changed on a living cluster: what grows, what is refused, what only new members get.
 
-use contract::{Child, Decision, Effect, ObjectKind, Observed, OutcomeKind, PastOutcome, Reason};
+use contract::{
+    Birth, Child, Decision, Effect, ObjectKind, Observed, OutcomeKind, PastOutcome, Reason,
+    VolumePhase, names,
+};
 use serde_json::json;
 
-use crate::fixture::{UID, World, effects, healthy, member, reports, written};
+use crate::fixture::{UID, World, effects, healthy, id, member, reports, written};
 
 fn asking(storage: &str) -> World {
     healthy(3)
@@ -136,4 +139,78 @@ fn a_claim_of_another_size_keeps_its_owner_and_that_is_said() {
                 .contains("persistentVolumeClaimRetentionPolicy")
     });
     assert!(said, "{:?}", decision.report);
+}
+
+/// Lets a pod find no node, because its claim, of this class, finds no volume.
+fn without_a_volume(world: &mut World, index: usize, class: &str) {
+    let pod = &mut world.pods()[index];
+    pod.running = false;
+    pod.unschedulable = Some("pod has unbound immediate PersistentVolumeClaims".to_owned());
+    let name = pod.name.clone();
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        for volume in volumes.iter_mut().filter(|one| one.name == name) {
+            volume.phase = VolumePhase::Pending;
+            volume.storage_class = Some(class.to_owned());
+        }
+    }
+}
+
+fn of_class(world: World, class: &str) -> World {
+    let storage = json!({ "requests": { "storage": "1Gi" } });
+    let template = json!({ "storageClassName": class, "resources": storage });
+    world.spec("pod", json!({ "persistentVolumeClaimSpec": template }))
+}
+
+/// A birth whose claims, of the class `none-such`, find no volume.
+fn unborn() -> World {
+    let mut world = healthy(3).silent(0).silent(1).silent(2).without_list();
+    for index in 0..3 {
+        without_a_volume(&mut world, index, "none-such");
+    }
+    world.status.cluster_id = None;
+    world.status.birth = Some(Birth {
+        token: "t".to_owned(),
+        members: (0..3).map(member).collect(),
+        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
+        started_at: "2026-11-18T11:06:00Z".to_owned(),
+        attempt: 1,
+    });
+    world
+}
+
+/// The claims cannot be changed, and the birth waited for the scheduler for ever.
+#[test]
+fn a_birth_that_waits_for_volumes_starts_over_when_the_class_is_corrected() {
+    let waiting = of_class(unborn(), "none-such").later(4_000).decide();
+    assert!(reports(&waiting, Reason::Unschedulable));
+    assert!(!reports(&waiting, Reason::BirthRestarted));
+    let corrected = of_class(unborn(), "local").later(60).decide();
+    assert!(reports(&corrected, Reason::BirthRestarted));
+}
+
+/// The same for a policy that no node could follow.
+#[test]
+fn a_birth_that_waits_for_a_node_starts_over_when_the_policy_is_corrected() {
+    let shaped = |shape: &str| {
+        let mut world = of_class(unborn(), "none-such");
+        for pod in world.pods() {
+            let shape = (names::SHAPE_ANNOTATION.to_owned(), shape.to_owned());
+            pod.annotations.extend([shape]);
+        }
+        world.later(60).decide()
+    };
+    assert!(reports(&shaped("another"), Reason::BirthRestarted));
+}
+
+#[test]
+fn a_learner_whose_claim_waits_in_vain_makes_room_when_the_class_is_corrected() {
+    let asking = |class: &str| {
+        let mut world = healthy(3).wanting(5).with_learner(3, true).silent(3);
+        world.rows()[3].name = String::new();
+        without_a_volume(&mut world, 3, "none-such");
+        of_class(world, class).settle().later(200).decide()
+    };
+    let removal = format!("RemoveMember {}", id(3));
+    assert!(!effects(&asking("none-such")).contains(&removal));
+    assert!(effects(&asking("local")).contains(&removal));
 }
