@@ -50,6 +50,10 @@ struct Arguments {
     /// How often each is measured.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     samples: u16,
+    /// Measures the operator that stands beside this program, built as this one is, instead of a release: with
+    /// `cargo bench --profile dev`, to see in minutes whether all of it can be measured at all.
+    #[arg(long)]
+    as_built: bool,
     /// cargo says so to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -75,10 +79,14 @@ async fn run(arguments: &Arguments) -> Result<bool> {
         .await
         .context("there is no testbed")?;
     progress.finish("the testbed is up");
-    let build = Build::make().await?;
-    let programs = Programs {
-        program: build.program,
-        module: build.module,
+    let programs = if arguments.as_built {
+        Programs::build().await?
+    } else {
+        let build = Build::make().await?;
+        Programs {
+            program: build.program,
+            module: build.module,
+        }
     };
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let suite = Suite::prepare(testbed, programs, temporary.join("bench")).await?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use contract::ConditionStatus;
 use serde_json::{Value, json};
-use tests::scenario::{Cluster, Scenario, spec};
+use tests::scenario::{Cluster, Operator, Scenario, spec};
 use tests::testbed::wait;
 use tokio::process::Command;
 
@@ -124,65 +124,97 @@ async fn votes(cluster: &Cluster, size: usize) -> Result<()> {
     .await
 }
 
+/// What keeps being written, and by whom nothing is done meanwhile: an operator whose clock is right waits for the lease.
+struct Watched<'s> {
+    scenario: &'s mut Scenario,
+    off: Off,
+    right: Operator,
+    writer: Writer,
+}
+
+impl<'s> Watched<'s> {
+    /// Exchanges the operator for one whose clock is wrong.
+    async fn begin(scenario: &'s mut Scenario, cluster: &Cluster, off: Off) -> Result<Self> {
+        let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
+        writer.goes_on(50, PATIENCE).await?;
+        scenario.stop_operator().await?;
+        let program = operator_off(scenario, off).await?;
+        scenario.start_operator_as(&program).await?;
+        // It would take a lease that was not renewed for an hour.
+        let right = scenario.another_operator().await?;
+        Ok(Self {
+            scenario,
+            off,
+            right,
+            writer,
+        })
+    }
+
+    /// The cluster loses its leader's pod, grows and shrinks as if the clock were right.
+    async fn heals_and_scales(&self, cluster: &Cluster, standing: &Standing) -> Result<()> {
+        cluster.becomes_healthy(3).await?;
+        standing.is_kept(cluster).await?;
+        cluster.delete_pod(&cluster.leader().await?).await?;
+        cluster.becomes_healthy(3).await?;
+        standing.is_kept_but_for(cluster, &["Pod "]).await
+    }
+
+    async fn grows_and_shrinks(&self, cluster: &Cluster) -> Result<()> {
+        cluster.resize(5).await?;
+        votes(cluster, 5).await?;
+        cluster.resize(3).await?;
+        votes(cluster, 3).await
+    }
+
+    /// A cluster that needs certificates is not begun, and told why.
+    async fn dates_nothing(&self) -> Result<Cluster> {
+        let unborn = self.scenario.create("unborn", with_certificates(1)).await?;
+        is_told(&unborn, self.off).await?;
+        let made = secrets(self.scenario, &unborn).await?;
+        ensure!(made.is_empty(), "made were {made:?}");
+        ensure!(unborn.pods().await?.is_empty(), "a member was started");
+        Ok(unborn)
+    }
+
+    /// Sets the clock right.
+    async fn end(self) -> Result<()> {
+        self.writer.goes_on(50, PATIENCE).await?;
+        let journal = self.writer.finish().await?;
+        eprintln!(
+            "  an hour off: {} writes were acknowledged, {} failed, the longest pause was {:?}",
+            journal.len(),
+            journal.failed,
+            journal.longest_pause
+        );
+        let leads = self.right.metric("binnacle_leading", "").await?;
+        ensure!(leads == 0.0, "two lead at once");
+        self.scenario.operator()?.leads(PATIENCE).await?;
+        self.right.stop().await?;
+        self.scenario.stop_operator().await?;
+        self.scenario.start_operator().await
+    }
+}
+
 pub(crate) async fn an_hour_ahead(scenario: &mut Scenario) -> Result<()> {
-    an_hour_off(scenario, Off::Ahead).await
-}
-
-/// Times that were remembered lie in the future of this one, and certificates that were just made are not valid yet.
-pub(crate) async fn an_hour_behind(scenario: &mut Scenario) -> Result<()> {
-    an_hour_off(scenario, Off::Behind).await
-}
-
-async fn an_hour_off(scenario: &mut Scenario, off: Off) -> Result<()> {
+    let off = Off::Ahead;
     let cluster = scenario
         .create_healthy("early", with_certificates(3))
         .await?;
     let standing = Standing::of(&cluster).await?;
-    let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
-    writer.goes_on(50, PATIENCE).await?;
-    scenario.stop_operator().await?;
-    let program = operator_off(scenario, off).await?;
-    scenario.start_operator_as(&program).await?;
-    // It would take a lease that was not renewed for an hour.
-    let right = scenario.another_operator().await?;
-    cluster.is_healthy(3).await?;
-    standing.is_kept(&cluster).await?;
-    cluster.delete_pod(&cluster.leader().await?).await?;
-    cluster.becomes_healthy(3).await?;
-    standing.is_kept_but_for(&cluster, &["Pod "]).await?;
-
-    let before = secrets(scenario, &cluster).await?;
+    let watched = Watched::begin(scenario, &cluster, off).await?;
+    watched.heals_and_scales(&cluster, &standing).await?;
+    let before = secrets(watched.scenario, &cluster).await?;
     ensure!(before.len() == 4, "Secrets are {before:?}");
     let another = json!({"TLS": {"auto": {"generation": 2}}});
     cluster.edit(another).await?;
     is_told(&cluster, off).await?;
-    cluster.resize(5).await?;
-    votes(&cluster, 5).await?;
-    cluster.resize(3).await?;
-    votes(&cluster, 3).await?;
+    watched.grows_and_shrinks(&cluster).await?;
     is_told(&cluster, off).await?;
-    let unborn = scenario.create("unborn", with_certificates(1)).await?;
-    is_told(&unborn, off).await?;
-    for (one, expected) in [(&cluster, before.clone()), (&unborn, Vec::new())] {
-        let now = secrets(scenario, one).await?;
-        ensure!(now == expected, "{expected:?} became {now:?}");
-    }
-    ensure!(unborn.pods().await?.is_empty(), "a member was started");
-    writer.goes_on(50, PATIENCE).await?;
-    let journal = writer.finish().await?;
-    eprintln!(
-        "  an hour off: {} writes were acknowledged, {} failed, the longest pause was {:?}",
-        journal.len(),
-        journal.failed,
-        journal.longest_pause
-    );
+    let unborn = watched.dates_nothing().await?;
+    let now = secrets(watched.scenario, &cluster).await?;
+    ensure!(now == before, "{before:?} became {now:?}");
+    watched.end().await?;
 
-    let leads = right.metric("binnacle_leading", "").await?;
-    ensure!(leads == 0.0, "two lead at once");
-    scenario.operator()?.leads(PATIENCE).await?;
-    right.stop().await?;
-    scenario.stop_operator().await?;
-    scenario.start_operator().await?;
     unborn.becomes_healthy(1).await?;
     wait::until("fresh authorities", PATIENCE, async || {
         let now = secrets(scenario, &cluster).await?;
@@ -193,4 +225,35 @@ async fn an_hour_off(scenario: &mut Scenario, off: Off) -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// Times that were remembered are still to come for this one, and so is the beginning of certificates that were just made:
+/// it believes no member that shows one, and leaves that cluster alone.
+pub(crate) async fn an_hour_behind(scenario: &mut Scenario) -> Result<()> {
+    let plain = scenario
+        .create_healthy("plain", spec::on_volumes(3))
+        .await?;
+    let secure = scenario
+        .create_healthy("secure", with_certificates(1))
+        .await?;
+    let (standing, untouched) = (Standing::of(&plain).await?, Standing::of(&secure).await?);
+    let watched = Watched::begin(scenario, &plain, Off::Behind).await?;
+    watched.heals_and_scales(&plain, &standing).await?;
+    watched.grows_and_shrinks(&plain).await?;
+    let words = ["1 could not be asked"];
+    let (available, unknown) = ("Available", ConditionStatus::Unknown);
+    secure
+        .awaits_condition(available, unknown, "MembersUnknown", &words, PATIENCE)
+        .await?;
+    let why = ["certificate not valid yet"];
+    let (degraded, is_so) = ("Degraded", ConditionStatus::True);
+    secure
+        .awaits_condition(degraded, is_so, "MemberUnhealthy", &why, PATIENCE)
+        .await?;
+    untouched.is_kept(&secure).await?;
+    let unborn = watched.dates_nothing().await?;
+    watched.end().await?;
+    unborn.becomes_healthy(1).await?;
+    secure.becomes_healthy(1).await?;
+    untouched.is_kept(&secure).await
 }
