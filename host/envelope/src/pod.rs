@@ -43,7 +43,7 @@ pub(crate) fn judge_pod(
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let empty = PodSpec::default();
     let found = pod.spec.as_ref().unwrap_or(&empty);
-let addresses = Addresses::new(snapshot, Some(spec));
+    let addresses = Addresses::new(snapshot, Some(spec));
     judge_fields(name, found, &snapshot.resource, spec, refusals);
     judge_policy(name, found, &snapshot.resource.name, spec, refusals);
     judge_pod_security(name, found, spec, refusals);
@@ -127,6 +127,7 @@ fn judge_fields(
         subdomain: found.subdomain.clone(),
         termination_grace_period_seconds: found.termination_grace_period_seconds,
         tolerations: found.tolerations.clone(),
+        topology_spread_constraints: found.topology_spread_constraints.clone(),
         volumes: found.volumes.clone(),
         ..PodSpec::default()
     };
