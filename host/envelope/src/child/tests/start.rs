@@ -184,7 +184,7 @@ fn what_spec_pod_decides_is_as_it_says() {
         pod["spec"]["terminationGracePeriodSeconds"] = json!(0)
     });
     check_pod(
-        "Field",
+        "PodPolicy",
         |pod| {
             pod["spec"]["topologySpreadConstraints"] =
                 json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}])
