@@ -90,20 +90,20 @@ pub(super) fn all(documents: Vec<Value>) -> Result<Vec<Object>, String> {
     let mut objects = Vec::new();
     for (at, document) in documents.into_iter().enumerate() {
         let place = format!("document {}", at + 1);
-        match document {
-            // As after a line of dashes at the end.
-            Value::Null => {}
-            Value::Object(mut list) if list.get("items").is_some_and(Value::is_array) => {
-                let items = list.remove("items");
-                let items = items.as_ref().and_then(Value::as_array);
-                for (at, item) in items.into_iter().flatten().enumerate() {
+        // As after a line of dashes at the end.
+        if document.is_null() {
+            continue;
+        }
+        match document.get("items").and_then(Value::as_array) {
+            Some(items) => {
+                for (at, item) in items.iter().enumerate() {
                     objects.push(Object::of(
                         item.clone(),
                         &format!("{place}, item {}", at + 1),
                     )?);
                 }
             }
-            document => objects.push(Object::of(document, &place)?),
+            None => objects.push(Object::of(document, &place)?),
         }
     }
     Ok(objects)
@@ -324,13 +324,15 @@ fn spell_quantities(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                match value {
-                    Value::Object(quantities) if key == "limits" || key == "requests" => {
-                        for quantity in quantities.values_mut().filter(|value| value.is_number()) {
+                if value.is_object() && (key == "limits" || key == "requests") {
+                    let quantities = value.as_object_mut().into_iter();
+                    for quantity in quantities.flat_map(|quantities| quantities.values_mut()) {
+                        if quantity.is_number() {
                             *quantity = Value::String(quantity.to_string());
                         }
                     }
-                    value => spell_quantities(value),
+                } else {
+                    spell_quantities(value);
                 }
             }
         }

@@ -13,12 +13,12 @@ const NIGHTLY: Subject<'_> = Subject {
 };
 
 fn once(spec: Value) -> Result<Carried<crate::EtcdBackupSpec>, String> {
-    let spec = serde_json::from_value(spec).expect("a spec");
+    let spec = serde_json::from_value(spec).map_err(|error| error.to_string())?;
     backup_from(spec, &NIGHTLY).map_err(|why| in_words(&why))
 }
 
 fn again(spec: Value) -> Result<Carried<crate::EtcdBackupSpec>, String> {
-    let spec = serde_json::from_value(spec).expect("a spec");
+    let spec = serde_json::from_value(spec).map_err(|error| error.to_string())?;
     schedule_from(spec, &NIGHTLY).map_err(|why| in_words(&why))
 }
 
