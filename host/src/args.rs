@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::backup::Passing;
 use crate::backups::{self, GetArgs, ListArgs, RestoreArgs, VerifyArgs};
+use crate::convert::{self, ConvertArgs};
 use crate::error::Chain;
 use crate::explain::{self, ExplainArgs};
 use crate::inspect::{InspectArgs, inspect};
@@ -61,6 +62,8 @@ enum Verb {
     Plan(Box<PlanArgs>),
     /// Tell in words what is done about a living cluster and what is waited for, or a recorded decision; or list them
     Explain(Box<ExplainArgs>),
+    /// Print the objects of one of the two dialects in the other one, and say what cannot be carried over
+    Convert(ConvertArgs),
     /// Take recordings out of an operator, cut a file out of them, prove that no secret is in one
     #[command(subcommand)]
     Record(RecordVerb),
@@ -182,6 +185,7 @@ impl Args {
             Verb::Run(_)
             | Verb::Replay(_)
             | Verb::Explain(_)
+            | Verb::Convert(_)
             | Verb::Record(_)
             | Verb::Backup(_)
             | Verb::Module(_)
@@ -205,6 +209,7 @@ impl Verb {
             Self::Replay(args) => args.output,
             Self::Plan(args) => args.output,
             Self::Explain(args) => args.output,
+            Self::Convert(args) => args.output,
             Self::Record(RecordVerb::Pull(args)) => args.output,
             Self::Record(RecordVerb::Cut(args)) => args.output,
             Self::Record(RecordVerb::Check(args)) => args.output,
@@ -240,6 +245,7 @@ impl Verb {
                 plan::Verdict::Stuck => NO_PLAN,
             }),
             Self::Explain(args) => explain::run(*args).map(|()| AS_EXPECTED),
+            Self::Convert(args) => convert::run(&args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Pull(args)) => record::pull(args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Cut(args)) => record::cut(&args).map(|()| AS_EXPECTED),
             Self::Record(RecordVerb::Check(args)) => {

@@ -1,6 +1,5 @@
 //! The edited resource: read from a file, and put in the place of the stored one as the API server would.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
@@ -8,9 +7,9 @@ use contract::{KIND, Resource, ResourceKind};
 use kube::api::PostParams;
 use kube::core::DynamicObject;
 use kube::{Api, Client};
-use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::documents::{self, lost};
 use crate::observe::{project, resource_kind};
 use crate::operator::in_words;
 use crate::output;
@@ -33,17 +32,7 @@ pub(super) struct Edited {
 impl Edit {
     pub(super) fn read(file: &Path, namespace: Option<String>) -> anyhow::Result<Self> {
         let shown = file.display();
-        let mut text = String::new();
-        let read = if file.as_os_str() == "-" {
-            std::io::stdin().read_to_string(&mut text)
-        } else {
-            std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
-        };
-        read.with_context(|| format!("{shown} cannot be read"))?;
-        let documents = serde_yaml::Deserializer::from_str(&text)
-            .map(Value::deserialize)
-            .collect::<Result<Vec<_>, _>>()
-            .with_context(|| format!("{shown} is not YAML"))?;
+        let documents = documents::read(file)?;
         let mut clusters = documents
             .into_iter()
             .filter(|document| document.get("kind").is_some_and(|kind| kind == KIND));
@@ -165,36 +154,9 @@ impl Edit {
     }
 }
 
-/// Fields that were sent and are not there any more. Nothing is lost of a null.
-fn lost(path: &str, sent: Option<&Value>, kept: Option<&Value>) -> Vec<String> {
-    match (sent, kept) {
-        (None | Some(Value::Null), _) => Vec::new(),
-        (Some(_), None) => vec![path.to_owned()],
-        (Some(Value::Object(sent)), Some(Value::Object(kept))) => sent
-            .iter()
-            .flat_map(|(key, value)| lost(&format!("{path}.{key}"), Some(value), kept.get(key)))
-            .collect(),
-        (Some(Value::Array(sent)), Some(Value::Array(kept))) => sent
-            .iter()
-            .enumerate()
-            .flat_map(|(at, value)| lost(&format!("{path}[{at}]"), Some(value), kept.get(at)))
-            .collect(),
-        (Some(_), Some(_)) => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_that_nobody_knows_are_named_with_their_paths() {
-        let sent = json!({"size": 3, "sise": 5, "pod": {"labls": {}, "annotations": null}, "list": [{"a": 1}, {"b": 1}]});
-        let kept = json!({"size": 3, "pod": {}, "list": [{"a": 1}, {}]});
-        let found = lost("spec", Some(&sent), Some(&kept));
-        assert_eq!(found, ["spec.list[1].b", "spec.pod.labls", "spec.sise"]);
-        assert!(lost("spec", Some(&sent), Some(&sent)).is_empty());
-    }
 
     #[test]
     fn a_namespace_that_is_not_the_files_is_refused() {

@@ -11,6 +11,7 @@ mod decision;
 mod describe;
 mod etcd;
 mod ids;
+pub mod improbable;
 mod issue;
 mod kind;
 mod kubernetes;

@@ -1,0 +1,43 @@
+//! The second dialect, `etcd.improbable.io/v1alpha1`: the types of the archived improbable etcd-cluster-operator, in its
+//! last release (v0.2.0) and in its final state, and how they are said in the types of the first dialect.
+//!
+//! The types of [`crate::EtcdClusterSpec`] and its like are the domain; this is an edge of it and decides nothing. Fields
+//! that the archived operator did not have are optional.
+
+mod backup;
+mod cluster;
+mod convert;
+mod peer;
+mod restore;
+mod rules;
+
+pub use backup::{
+    BucketCredentials, BucketSecret, ClusterEndpoint, EtcdBackupDestination, EtcdBackupPhase,
+    EtcdBackupScheduleSpec, EtcdBackupSource, EtcdBackupSpec, EtcdBackupStatus, GcsBucket,
+    LocalFolder,
+};
+pub use cluster::{
+    EtcdClusterSpec, EtcdClusterStatus, EtcdMember, PodTemplate, PodTemplateMetadata, Storage,
+};
+pub use convert::{
+    Carried, NotCarried, Subject, backup_from, backup_to, cluster_from, cluster_to, restore_from,
+    restore_to, schedule_from, schedule_to,
+};
+pub use peer::{
+    Bootstrap, EtcdPeerSpec, EtcdPeerStatus, InitialCluster, InitialClusterState, InitialMember,
+};
+pub use restore::{
+    ClusterTemplate, EtcdRestorePhase, EtcdRestoreSpec, EtcdRestoreStatus, RestoreSource,
+};
+pub use rules::{Rule, why_refused};
+
+/// The API group.
+pub const GROUP: &str = "etcd.improbable.io";
+/// The version of all its kinds.
+pub const VERSION: &str = "v1alpha1";
+/// What annotations and labels of the operator begin with.
+pub const RESERVED_PREFIX: &str = "etcd.improbable.io/";
+/// Finalizer of an EtcdPeer whose volume claim goes with it.
+pub const CLAIM_FINALIZER: &str = "etcdpeer.etcd.improbable.io/pvc-cleanup";
+/// Finalizer that the archived operator left on schedules.
+pub const SCHEDULE_FINALIZER: &str = "finalizers.etcd.improbable.io/backup-schedule-cancel";
