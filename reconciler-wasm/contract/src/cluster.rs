@@ -110,13 +110,21 @@ pub struct PodPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
     /// CPU and memory of the etcd container.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::quantities::with_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub resources: Option<ResourceRequirements>,
     /// Environment of the etcd container: etcd's own settings as ETCD_… variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_env: Option<Vec<EnvVar>>,
     /// A volume claim for each member. Without it members keep their data in the pod (emptyDir) and lose it with the pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::quantities::with_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
     /// What becomes of the members' volume claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]

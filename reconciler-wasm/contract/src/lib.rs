@@ -19,6 +19,7 @@ mod module;
 pub mod names;
 mod precondition;
 mod predecessor;
+mod quantities;
 mod report;
 mod restore;
 mod snapshot;
