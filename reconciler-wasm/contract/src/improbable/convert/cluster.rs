@@ -34,6 +34,9 @@ pub fn cluster_from(spec: EtcdClusterSpec) -> Carried<crate::EtcdClusterSpec> {
         tolerations,
         etcd_env,
         security_context,
+        topology_spread_constraints,
+        priority_class_name,
+        image_pull_secrets,
         cluster_domain,
     } = pod_template.unwrap_or_default();
     let PodTemplateMetadata {
@@ -63,6 +66,9 @@ pub fn cluster_from(spec: EtcdClusterSpec) -> Carried<crate::EtcdClusterSpec> {
         busybox_image: None,
         security_context,
         dns_timeout_in_second: None,
+        topology_spread_constraints,
+        priority_class_name,
+        image_pull_secrets,
         cluster_domain,
     };
     let spec = crate::EtcdClusterSpec {
@@ -112,6 +118,9 @@ pub fn cluster_to(
         busybox_image,
         security_context,
         dns_timeout_in_second,
+        topology_spread_constraints,
+        priority_class_name,
+        image_pull_secrets,
         cluster_domain,
     } = pod.unwrap_or_default();
     let mut not_carried = Vec::new();
@@ -143,6 +152,9 @@ pub fn cluster_to(
         tolerations,
         etcd_env,
         security_context,
+        topology_spread_constraints,
+        priority_class_name,
+        image_pull_secrets,
         cluster_domain,
     };
     let when_deleted = persistent_volume_claim_retention_policy
