@@ -65,7 +65,7 @@ pub(crate) fn slow_disk(process: u32, folder: &Path, writes: Option<u32>) -> Res
     };
     let (file, limit) = if unified() {
         let path = own("").context("the process has no cgroup")?;
-        let writes = writes.map_or("max".to_owned(), |writes| writes.to_string());
+        let writes = writes.map_or_else(|| "max".to_owned(), |writes| writes.to_string());
         let file = Path::new(ROOT).join(path).join("io.max");
         (file, format!("{major}:{minor} wiops={writes}"))
     } else {
