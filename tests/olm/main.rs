@@ -10,6 +10,7 @@ mod modes;
 #[path = "../cluster/standing.rs"]
 mod standing;
 #[path = "../cluster/writer.rs"]
+#[expect(dead_code, reason = "each suite needs some of it")]
 mod writer;
 
 use std::path::Path;
