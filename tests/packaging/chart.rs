@@ -49,7 +49,7 @@ fn without_empty(value: Value) -> Value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        _ => false,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     };
     match value {
         Value::Object(fields) => fields
@@ -58,7 +58,7 @@ fn without_empty(value: Value) -> Value {
             .filter(|(_, field)| !is_empty(field))
             .collect(),
         Value::Array(items) => items.into_iter().map(without_empty).collect(),
-        other => other,
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
     }
 }
 
