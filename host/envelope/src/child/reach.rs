@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{ObjectKind, Resource, Snapshot, names};
+use contract::{ClusterId, ObjectKind, Resource, Snapshot, names};
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -109,18 +109,25 @@ pub(super) fn judge_budget(
 /// A quorum of who votes and of who is asked for, at least; at most one of all that are known of.
 fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     let head = ResourceHead::of(&snapshot.resource);
-    let own = snapshot
+    let confirmed = snapshot
         .etcd
         .membership
         .seen()
-        .filter(|list| list.linearizable && head.cluster_id.seen() == Some(&list.cluster_id));
+        .filter(|list| list.linearizable);
     let count = |number: usize| u32::try_from(number).unwrap_or(LARGEST);
-    let voters = own.map_or(0, |list| count(list.voters().count()));
+    let voters_of = |id: Option<&ClusterId>| {
+        let list = confirmed.filter(|list| id.is_none_or(|id| *id == list.cluster_id));
+        list.map_or(0, |list| count(list.voters().count()))
+    };
+    let recorded = head.cluster_id.seen();
+    let voters = recorded.map_or(0, |id| voters_of(Some(id)));
+    // Those of an attempt at a birth that was given up may still answer.
+    let answering = voters_of(recorded);
     let asked = head.size.and_then(|size| u32::try_from(size).ok());
     let asked = asked.filter(|size| *size <= LARGEST).unwrap_or_default();
     let planned = head.birth.map_or(0, |plan| count(plan.members.len()));
     let known = voters.max(asked);
-    let remembered = known.max(head.voters).max(planned);
+    let remembered = known.max(head.voters).max(planned).max(answering);
     (quorum(known), quorum(remembered).min(quorum(LARGEST)))
 }
 

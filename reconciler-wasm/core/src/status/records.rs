@@ -64,15 +64,22 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         health,
         since,
         role_since,
-        version: member
-            .answer
-            .map(|status| status.version.clone())
-            .or_else(|| old.and_then(|old| old.version.clone())),
+        version: version(member, old),
         image: image(member, step, old),
         disk: disk(member, old),
         recreations,
         plain_peer: false,
     }
+}
+
+/// The version a member said last. One that was never healthy has proven no image yet, whatever it says.
+fn version(member: &Member<'_>, old: Option<&MemberRecord>) -> Option<String> {
+    let before = old.and_then(|old| old.version.clone());
+    member
+        .answer
+        .filter(|_| member.is_healthy() || before.is_some())
+        .map(|status| status.version.clone())
+        .or(before)
 }
 
 /// Without a list a role is what it was.

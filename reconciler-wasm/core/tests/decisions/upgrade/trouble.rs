@@ -214,3 +214,17 @@ fn the_version_that_a_member_says_while_its_pod_is_being_terminated_is_remembere
     let status = written(&world.decide()).unwrap();
     assert_eq!(status.member_records[0].version.as_deref(), Some("3.6.16"));
 }
+
+/// It has no data then, and is replaced; with a version to its name it would be waited for as one on its way to another.
+#[test]
+fn a_member_that_was_never_healthy_has_proven_no_image() {
+    let mut world = healthy(3).running("3.5.20");
+    let record = &mut world.status.member_records[1];
+    record.version = None;
+    record.disk = None;
+    if let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[1].status {
+        status.leader = None;
+    }
+    let status = written(&world.later(5).decide()).unwrap();
+    assert_eq!(status.member_records[1].version, None);
+}
