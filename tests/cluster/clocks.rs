@@ -17,7 +17,7 @@ use tokio::process::Command;
 use crate::standing::Standing;
 use crate::writer::Writer;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 const HOUR: i64 = 3_600;
 /// Tries of one write; a client library retries much longer.
 const TRIES: u32 = 10;
