@@ -28,6 +28,8 @@ pub(crate) fn shape(policy: &PodPolicy) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
+
     use super::*;
 
     #[test]
@@ -37,11 +39,16 @@ mod tests {
             busybox_image: Some("busybox".to_owned()),
             ..plain.clone()
         };
+        let with_claims = PodPolicy {
+            persistent_volume_claim_spec: Some(PersistentVolumeClaimSpec::default()),
+            ..plain.clone()
+        };
         let with_label = PodPolicy {
             labels: Some([("team".to_owned(), "infra".to_owned())].into()),
             ..plain.clone()
         };
         assert_eq!(shape(&plain), shape(&with_busybox));
+        assert_eq!(shape(&plain), shape(&with_claims));
         assert_ne!(shape(&plain), shape(&with_label));
     }
 }

@@ -226,6 +226,17 @@ fn a_certificate_that_somebody_deleted_or_broke_is_made_again() {
     assert_eq!(orders(&world.decide()), ["shop-server-tls: by old"]);
 }
 
+/// Nobody knows whether it is there, so it is left as it is.
+#[test]
+fn a_certificate_whose_secret_could_not_be_read_is_not_made_again() {
+    let mut world = with_authorities(living("old"), &["old"]);
+    world = with_certificates(world, "old", &["old"]);
+    let unread = Observed::Unknown("the server is too busy".to_owned());
+    let name = "shop-server-tls".to_owned();
+    world.snapshot.secrets.insert(name, unread);
+    assert_eq!(orders(&world.decide()), [""; 0]);
+}
+
 /// A fresh authority in place of the lost one would be trusted by no member.
 #[test]
 fn lost_authorities_of_a_living_cluster_are_not_replaced() {

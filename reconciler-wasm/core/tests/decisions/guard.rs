@@ -129,6 +129,24 @@ fn nothing_waits_for_backups_that_nobody_asks_for() {
     assert!(!moves(unknown));
 }
 
+/// Each of them may go to a store of its own, and one of the stores may be away.
+#[test]
+fn every_backup_that_is_asked_for_is_waited_for() {
+    let taken = stored("2026-11-18T11:07:00Z");
+    let mut weekly = guard(&ALL, &EtcdBackupStatus::default());
+    weekly.name = "weekly".to_owned();
+    let waiting = |weekly: &Resource| {
+        upgrading()
+            .guarded(&[guard(&ALL, &taken), weekly.clone()])
+            .waiting_for(RiskyAct::Upgrade, IMAGE)
+            .later(60)
+    };
+    assert!(effects(&waiting(&weekly).decide()).is_empty());
+    assert!(said(&waiting(&weekly)).contains("weekly"));
+    weekly.status = json!(taken);
+    assert!(!effects(&waiting(&weekly).decide()).is_empty());
+}
+
 /// Once it began, a failed backup of later would leave the cluster between two versions.
 #[test]
 fn what_has_begun_does_not_wait_in_its_middle() {

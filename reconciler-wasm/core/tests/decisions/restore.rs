@@ -156,6 +156,14 @@ fn a_lost_quorum_is_given_up_once_the_backup_is_proven() {
     assert_eq!(kept.unwrap().given_up, [member(0), member(1), member(2)]);
 }
 
+/// Somebody edited the spec since: what it names at this moment may be no backup at all.
+#[test]
+fn what_was_read_of_another_backup_gives_up_nothing() {
+    let mut edited = proven();
+    edited.generation = 2;
+    assert_eq!(stage(&lost().with(edited)), Some(RestorationStage::Waiting));
+}
+
 #[test]
 fn a_quorum_that_may_come_back_is_waited_for() {
     let mut away = healthy(3).silent(1).silent(2).without_list();

@@ -116,6 +116,13 @@ fn another_version_at_steady_size_restarts_a_follower() {
     assert_eq!(condition.message, "upgrading to 3.6.20");
 }
 
+/// A cluster between two versions is still at the older one, whatever those who went ahead say.
+#[test]
+fn the_oldest_version_that_runs_is_the_clusters() {
+    let between = healthy(3).asking("3.6.20").moved(1, "3.6.20").settle();
+    assert_eq!(between.status.current_version, "3.6.16");
+}
+
 #[test]
 fn a_restart_leaves_a_quorum_of_the_others() {
     for (size, left) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3)] {

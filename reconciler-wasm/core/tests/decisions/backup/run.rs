@@ -173,6 +173,22 @@ fn endpoints_of_two_clusters_are_no_source() {
     assert_eq!(take(&mixed.decide()), None);
 }
 
+/// A learner may lag, and of members that disagree nobody knows which one is right.
+#[test]
+fn neither_a_learner_nor_a_member_that_disagrees_is_a_source() {
+    let taken_from = |change: fn(&mut EndpointStatus)| {
+        let mut backup = backup(json!(null));
+        if let Observed::Seen(most) = &mut backup.view().endpoints[1].status {
+            change(most);
+        }
+        take(&backup.decide()).unwrap().endpoint
+    };
+    assert_eq!(taken_from(|_| {}), "http://b:2379");
+    assert_eq!(taken_from(|most| most.learner = true), "http://a:2379");
+    let disagrees = |most: &mut EndpointStatus| most.errors = vec!["alarm:CORRUPT".to_owned()];
+    assert_eq!(taken_from(disagrees), "http://a:2379");
+}
+
 #[test]
 fn a_member_of_a_named_cluster_is_a_follower_where_one_answers() {
     let mut named = backup(json!(null));

@@ -10,7 +10,13 @@ fn all_pods_are_stopped_and_no_claim_is_touched() {
         .map(|index| format!("Delete Pod {}", member(index)))
         .collect();
     assert_eq!(effects(&decision), deleted);
-    let empty = stopping.without_pod(0).without_pod(1).without_pod(2);
+    let last = stopping.without_pod(0).without_pod(1);
+    assert_eq!(
+        stage(&last),
+        Some(RestorationStage::Stopping),
+        "it may still vote"
+    );
+    let empty = last.without_pod(2);
     let status = written(&empty.decide()).unwrap();
     let restoration = status.restoration.unwrap();
     assert_eq!(restoration.stage, RestorationStage::Filling);
@@ -71,6 +77,24 @@ fn the_first_member_gets_a_claim_and_a_pod_that_fills_it_and_founds_nothing() {
 }
 
 /// Nothing of its disk is missed by anybody, and nobody else would ever make it again.
+/// Whoever makes the claim again meanwhile leaves another disk under its name.
+#[test]
+fn a_disk_is_filled_on_the_claim_that_was_looked_at_alone() {
+    let mut world = filling();
+    if let Observed::Seen(claims) = &mut world.snapshot.objects.volumes {
+        let mut claim = claims[0].clone();
+        claim.name = SEED.to_owned();
+        claim.uid = "disk-of-the-seed".to_owned();
+        claims.push(claim);
+    }
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [format!("Apply Pod {SEED}")]);
+    let mut actions = decision.actions.iter();
+    let pod = actions.find(|action| action.effect.name() == "Apply");
+    let claim = pod.and_then(|action| action.pre.claim_uid.as_deref());
+    assert_eq!(claim, Some("disk-of-the-seed"));
+}
+
 #[test]
 fn a_first_member_that_does_not_run_is_made_again_when_the_spec_asks_for_another_image() {
     let stuck = |running: bool| {

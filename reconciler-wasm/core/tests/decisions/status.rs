@@ -1,0 +1,53 @@
+//! What the status says of a cluster, and since when: what people and their tools wait for.
+
+use contract::{Condition, ConditionStatus};
+use serde_json::json;
+
+use crate::fixture::{World, healthy, member, written};
+
+/// The condition after the next decision.
+fn condition(world: &World, kind: &str) -> Condition {
+    let mut conditions = world.clone().settle().status.conditions.into_iter();
+    conditions.find(|one| one.kind == kind).unwrap()
+}
+
+/// Tools wait for their generation, and then believe what the conditions say.
+#[test]
+fn a_generation_is_answered_once_it_is_seen_also_where_it_cannot_be_followed() {
+    for (key, value) in [("paused", json!(true)), ("version", json!("banana"))] {
+        let mut world = healthy(3).spec(key, value);
+        world.snapshot.resource.generation = 7;
+        let status = written(&world.decide()).unwrap();
+        assert_eq!(status.observed_generation, Some(7), "{key}");
+    }
+}
+
+#[test]
+fn a_learner_is_a_member_and_is_not_ready() {
+    let status = written(&healthy(3).wanting(4).with_learner(3, true).decide()).unwrap();
+    assert_eq!((status.size, status.ready_members), (4, 3));
+    assert_eq!(status.members.unready, [member(3)]);
+}
+
+/// It may be the operator that is cut off: whose container runs and who is silent is not down.
+#[test]
+fn a_quorum_that_could_not_be_asked_is_unknown_and_not_lost() {
+    let mut world = healthy(3).silent(1).silent(2).without_list();
+    let available = |world: &World| condition(world, "Available").status;
+    assert_eq!(available(&world), ConditionStatus::Unknown);
+    for pod in world.pods() {
+        pod.running = false;
+    }
+    assert_eq!(available(&world), ConditionStatus::False);
+}
+
+#[test]
+fn a_condition_holds_since_it_turned_whatever_is_said_of_it_since() {
+    let one = healthy(3).silent(1).settle();
+    let two = one.clone().later(30).silent(2);
+    let (first, second) = (condition(&one, "Degraded"), condition(&two, "Degraded"));
+    assert_eq!(first.status, ConditionStatus::True);
+    assert_ne!(first.message, second.message);
+    assert_eq!(first.last_transition_time, second.last_transition_time);
+    assert_ne!(first.last_update_time, second.last_update_time);
+}
