@@ -5,6 +5,7 @@
 
 mod module;
 
+use contract::ProbePolicy;
 use contract::names::LONGEST_CLUSTER_NAME;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, ValidationRule,
@@ -16,6 +17,7 @@ pub(crate) use module::add as add_for_modules;
 const LONGEST_VERSION: i64 = 64;
 const LONGEST_REPOSITORY: i64 = 512;
 const MOST_LABELS: i64 = 64;
+const LONGEST_QUANTITY: i64 = 32;
 
 /// Puts every rule in its place.
 pub(crate) fn add(schema: &mut JSONSchemaProps) {
@@ -47,6 +49,33 @@ pub(crate) fn add(schema: &mut JSONSchemaProps) {
             pod_labels(),
         ),
         ("spec.TLS.static", Longest::Number, tls()),
+        (
+            "spec.etcd.quotaBackendBytes",
+            Longest::Text(LONGEST_QUANTITY),
+            quota(),
+        ),
+        (
+            "spec.etcd.autoCompactionRetention",
+            Longest::Text(LONGEST_QUANTITY),
+            retention(),
+        ),
+        ("spec.etcd.snapshotCount", Longest::Number, snapshot_count()),
+        ("spec.etcd", Longest::Number, compaction()),
+        (
+            "spec.pod.probes.startupSeconds",
+            Longest::Number,
+            seconds("startupSeconds", &ProbePolicy::STARTUP),
+        ),
+        (
+            "spec.pod.probes.livenessSeconds",
+            Longest::Number,
+            seconds("livenessSeconds", &ProbePolicy::LIVENESS),
+        ),
+        (
+            "spec.pod.probes.readinessSeconds",
+            Longest::Number,
+            seconds("readinessSeconds", &ProbePolicy::READINESS),
+        ),
     ] {
         if let Some(found) = at(schema, path) {
             match longest {
@@ -119,6 +148,59 @@ fn tls() -> Vec<ValidationRule> {
     )]
 }
 
+fn quota() -> Vec<ValidationRule> {
+    vec![rule(
+        "type(self) == string \
+         ? isQuantity(self) && quantity(self).compareTo(quantity('16Mi')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0 \
+         : self >= 16777216 && self <= 1099511627776",
+        "quotaBackendBytes is a quantity of bytes from 16Mi to 1Ti, such as 4Gi; etcd advises against more than 8Gi",
+    )]
+}
+
+fn retention() -> Vec<ValidationRule> {
+    vec![rule(
+        "type(self) == string ? self.matches('^([0-9]+|([0-9]+[hms])+)$') : self >= 0",
+        "autoCompactionRetention is a time such as 30m or 8h, or hours without a unit; with the mode revision a number of \
+         revisions. 0 keeps all history",
+    )]
+}
+
+fn compaction() -> Vec<ValidationRule> {
+    let given = |field: &str| format!("(has(self.{field}) && dyn(self.{field}) != null)");
+    let (mode, retention) = (
+        given("autoCompactionMode"),
+        given("autoCompactionRetention"),
+    );
+    vec![
+        rule(
+            &format!("!{mode} || {retention}"),
+            "autoCompactionMode says what autoCompactionRetention counts: give both, or none to keep all history",
+        ),
+        rule(
+            &format!(
+                "!({mode} && {retention}) || self.autoCompactionMode != 'revision' \
+                 || type(self.autoCompactionRetention) == int || self.autoCompactionRetention.matches('^[0-9]+$')"
+            ),
+            "with the mode revision autoCompactionRetention is a number of revisions, without a unit",
+        ),
+    ]
+}
+
+fn snapshot_count() -> Vec<ValidationRule> {
+    vec![rule(
+        "self >= 1 && self <= 1000000",
+        "snapshotCount is a number of entries from 1 to 1000000: a member keeps as many in memory. Leave it out for etcd's default",
+    )]
+}
+
+fn seconds(field: &str, bounds: &std::ops::RangeInclusive<i32>) -> Vec<ValidationRule> {
+    let (least, most) = (bounds.start(), bounds.end());
+    vec![rule(
+        &format!("self >= {least} && self <= {most}"),
+        &format!("{field} is {least} to {most} seconds. Leave it out for the default"),
+    )]
+}
+
 fn rule(expression: &str, message: &str) -> ValidationRule {
     ValidationRule {
         rule: expression.to_owned(),
@@ -150,7 +232,20 @@ mod tests {
     #[test]
     fn every_rule_has_found_its_place() {
         let crd = serde_json::to_string(&crd::etcd_cluster().expect("a CRD")).expect("JSON");
-        for rules in [size(), version(), repository(), pod_labels(), tls()] {
+        for rules in [
+            size(),
+            version(),
+            repository(),
+            pod_labels(),
+            tls(),
+            quota(),
+            retention(),
+            compaction(),
+            snapshot_count(),
+            seconds("startupSeconds", &ProbePolicy::STARTUP),
+            seconds("livenessSeconds", &ProbePolicy::LIVENESS),
+            seconds("readinessSeconds", &ProbePolicy::READINESS),
+        ] {
             for rule in rules {
                 let text = serde_json::to_string(&rule.rule).expect("JSON");
                 assert!(crd.contains(&text), "{text} is nowhere");

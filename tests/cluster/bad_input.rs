@@ -327,7 +327,7 @@ pub(crate) async fn missing_image(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// Expects the API server's refusal, in these words.
-async fn is_refused(cluster: &Cluster, spec: Value, words: &[&str]) -> Result<()> {
+pub(crate) async fn is_refused(cluster: &Cluster, spec: Value, words: &[&str]) -> Result<()> {
     let Err(refusal) = cluster.create(spec.clone()).await else {
         bail!("{spec} was taken")
     };

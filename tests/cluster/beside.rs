@@ -5,7 +5,7 @@ use libtest_mimic::Trial;
 use crate::harness::Scenarios;
 use crate::{
     adopt, answers, asked, bad_input, birth, clocks, consent, corrupt, crashes, disks, drop_in,
-    members, memory, modules, operators, reshape, restarts, saved, scale, scope, space,
+    members, memory, modules, operators, reshape, restarts, saved, scale, scope, settings, space,
     surroundings, tls, trouble, upgrade, volumes, worn, zero,
 };
 
@@ -129,6 +129,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "reshape::a_changed_pod_policy_makes_pods_again_on_their_disks_under_writes",
             reshape::on_volumes,
+        ),
+        scenarios.trial(
+            "settings::with_fields_roll_living_members_and_are_in_effect",
+            settings::in_effect,
         ),
         scenarios.trial(
             "reshape::a_policy_that_no_node_can_follow_stops_at_one_pod_and_is_taken_back",
@@ -298,6 +302,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "bad_input::repositories_and_labels_that_cannot_be_are_refused_in_words",
             bad_input::repositories_and_labels,
+        ),
+        scenarios.trial(
+            "settings::that_cannot_be_are_refused_in_words",
+            settings::refused,
         ),
         scenarios.trial(
             "bad_input::names_that_cannot_be_are_refused_and_the_longest_one_works",

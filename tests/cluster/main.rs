@@ -39,6 +39,7 @@ mod saved;
 mod scale;
 mod scope;
 mod serial;
+mod settings;
 mod space;
 mod standing;
 mod surroundings;

@@ -14,12 +14,16 @@ use tests::testbed::wait;
 use crate::writer::Writer;
 
 /// Three members are made again, or replaced, one after the other.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// Tries of one write.
-const TRIES: u32 = 10;
+pub(crate) const TRIES: u32 = 10;
 
 /// Waits until every pod is as `is_new` says and the cluster is healthy.
-async fn becomes(cluster: &Cluster, what: &str, is_new: impl Fn(&Pod) -> bool) -> Result<()> {
+pub(crate) async fn becomes(
+    cluster: &Cluster,
+    what: &str,
+    is_new: impl Fn(&Pod) -> bool,
+) -> Result<()> {
     wait::until(format!("{what} on every pod"), PATIENCE, async || {
         let pods = cluster.pods().await?;
         let old: Vec<_> = pods
@@ -34,7 +38,7 @@ async fn becomes(cluster: &Cluster, what: &str, is_new: impl Fn(&Pod) -> bool) -
     cluster.becomes_healthy(3).await
 }
 
-fn memory_of(pod: &Pod) -> Option<&str> {
+pub(crate) fn memory_of(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     let resources = spec.containers.first()?.resources.as_ref()?;
     Some(resources.requests.as_ref()?.get("memory")?.0.as_str())
@@ -148,7 +152,7 @@ async fn names(cluster: &Cluster) -> Result<BTreeSet<String>> {
     Ok(cluster.member_names().await?.into_iter().collect())
 }
 
-async fn finish(writer: Writer) -> Result<()> {
+pub(crate) async fn finish(writer: Writer) -> Result<()> {
     writer.goes_on(50, PATIENCE).await?;
     let journal = writer.finish().await?;
     ensure!(journal.failed == 0, "{} writes failed", journal.failed);

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind, Observed,
-    Preconditions, QuorumRecovery, Recovery, Resource, Restoration, RestoreRef, StoredObject,
-    TlsPolicy, TlsSecrets,
+    Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdSettings, EtcdView, ObjectKind,
+    Observed, Preconditions, QUOTA_VARIABLE, QuorumRecovery, Recovery, Resource, Restoration,
+    RestoreRef, StoredObject, TlsPolicy, TlsSecrets,
 };
 use serde::Deserialize;
 
@@ -55,7 +55,7 @@ pub struct ResourceHead {
     pub birth: Option<Birth>,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
-    /// Bytes a member's data file may reach, as `spec.pod.etcdEnv` sets it or as etcd does; below zero there is no bound.
+    /// Bytes a member's data file may reach, as the spec sets it or as etcd does; below zero there is no bound.
     pub quota: i64,
     /// `spec.size` is there and is 0.
     pub zero: bool,
@@ -161,11 +161,19 @@ fn asks_for_secure_peers(resource: &Resource) -> bool {
         .is_some()
 }
 
-/// What the spec sets as quota, if it can be read. Of two equal names the kubelet takes the last.
+/// What the spec sets as quota, if it can be read. The field goes before the variable; of two equal names the kubelet
+/// takes the last.
 fn quota(resource: &Resource) -> Option<i64> {
+    let settings = resource.spec.get("etcd");
+    let settings = settings.and_then(|settings| EtcdSettings::deserialize(settings).ok());
+    let typed = settings.and_then(|settings| settings.quota().ok().flatten());
+    typed.or_else(|| quota_variable(resource))
+}
+
+fn quota_variable(resource: &Resource) -> Option<i64> {
     let env = resource.spec.get("pod")?.get("etcdEnv")?.as_array()?;
     let mut set = env.iter().filter_map(|variable| {
-        let is_quota = variable.get("name")?.as_str()? == "ETCD_QUOTA_BACKEND_BYTES";
+        let is_quota = variable.get("name")?.as_str()? == QUOTA_VARIABLE;
         is_quota.then(|| variable.get("value")?.as_str()?.parse().ok())?
     });
     set.next_back().filter(|quota| *quota != 0)

@@ -175,7 +175,7 @@ fn judge_container(
         refusals,
     );
     judge_container_security(pod, container, refusals);
-    judge_probes(pod, container, refusals);
+    judge_probes(pod, container, spec, refusals);
     judge_command(pod, container, addresses, token, refusals);
     judge_environment(pod, container, spec, refusals);
 }

@@ -19,6 +19,7 @@ const OF_OUR_OWN: [&[&str]; 3] = [
         "upgrade",
         "paused",
         "quorumRecovery",
+        "etcd",
         "tls",
         "storage/whenDeleted",
         "podTemplate/metadata/labels",
@@ -27,6 +28,10 @@ const OF_OUR_OWN: [&[&str]; 3] = [
         "podTemplate/tolerations",
         "podTemplate/etcdEnv",
         "podTemplate/securityContext",
+        "podTemplate/topologySpreadConstraints",
+        "podTemplate/priorityClassName",
+        "podTemplate/imagePullSecrets",
+        "podTemplate/probes",
         "podTemplate/clusterDomain",
     ],
     &[

@@ -11,6 +11,8 @@ use k8s_openapi::api::core::v1::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::{EtcdSettings, ProbePolicy};
+
 /// The API group.
 pub const GROUP: &str = "etcd.database.coreos.com";
 /// The version of the cluster's API.
@@ -19,6 +21,9 @@ pub const VERSION: &str = "v1beta2";
 pub const KIND: &str = "EtcdCluster";
 /// The resource name of clusters in URLs.
 pub const PLURAL: &str = "etcdclusters";
+
+/// What the etcd container asks for where `spec.pod.resources` is not set: as much as kubeadm's pods of etcd do.
+pub const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "100Mi")];
 
 /// The wanted state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +53,9 @@ pub struct EtcdClusterSpec {
     /// How the members' pods look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodPolicy>,
+    /// Settings of etcd. Others are set by `pod.etcdEnv`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<EtcdSettings>,
     /// Certificates for peers and clients.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
@@ -109,13 +117,17 @@ pub struct PodPolicy {
     /// Secrets with which the image of etcd is pulled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
-    /// CPU and memory of the etcd container.
+    /// CPU and memory of the etcd container. Where this is not set, pods ask for 100m and 100Mi and have no limits; {} is
+    /// for pods that ask for nothing.
     #[serde(
         default,
         deserialize_with = "crate::quantities::with_numbers",
         skip_serializing_if = "Option::is_none"
     )]
     pub resources: Option<ResourceRequirements>,
+    /// How long the kubelet is patient with a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<ProbePolicy>,
     /// Environment of the etcd container: etcd's own settings as ETCD_… variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_env: Option<Vec<EnvVar>>,

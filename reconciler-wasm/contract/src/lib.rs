@@ -19,9 +19,12 @@ mod module;
 pub mod names;
 mod precondition;
 mod predecessor;
+mod probes;
 mod quantities;
+pub mod quantity;
 mod report;
 mod restore;
+mod settings;
 mod snapshot;
 mod status;
 mod tls;
@@ -35,8 +38,8 @@ pub use backup::{
     Take, Transfer, TransferState, VERIFY_BY_RESTORE,
 };
 pub use cluster::{
-    AutoTls, ClaimRetention, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL, PodPolicy,
-    QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION, WhenDeleted,
+    AutoTls, ClaimRetention, DEFAULT_REQUESTS, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL,
+    PodPolicy, QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION, WhenDeleted,
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
@@ -56,10 +59,14 @@ pub use module::{
 };
 pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef};
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
+pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{
     EtcdRestoreSpec, EtcdRestoreStatus, ProofRun, REVISION_BUMP, Restoration, RestorationStage,
     RestoreEffect, RestorePhase, RestoreView, SnapshotProof,
+};
+pub use settings::{
+    BadSetting, CompactionMode, EtcdSettings, QUOTA_VARIABLE, SNAPSHOT_COUNT_VARIABLE,
 };
 pub use snapshot::{Backup, Observed, OutcomeKind, PastOutcome, Resource, Snapshot};
 pub use status::{

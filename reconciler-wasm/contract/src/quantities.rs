@@ -28,6 +28,28 @@ where
         .map_err(Error::custom)
 }
 
+/// Reads a text that YAML may have made a number of.
+///
+/// # Errors
+/// As the type has them.
+pub(crate) fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let Some(value) = Option::<Value>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let text = if value.is_number() {
+        Value::String(value.to_string())
+    } else {
+        value
+    };
+    serde_json::from_value(text)
+        .map(Some)
+        .map_err(Error::custom)
+}
+
 fn spell(resources: &mut Value) {
     for list in ["limits", "requests"] {
         let quantities = resources.get_mut(list).and_then(Value::as_object_mut);

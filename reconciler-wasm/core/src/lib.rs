@@ -11,7 +11,6 @@ mod course;
 mod entropy;
 mod memory;
 mod pre;
-mod quantity;
 mod quorum;
 mod restore;
 mod status;

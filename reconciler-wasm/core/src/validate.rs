@@ -2,10 +2,13 @@
 //!
 //! The raw spec stops here: later stages know only [`Cluster`]. Looks at no other object.
 
+mod pod;
+
 use contract::{
-    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QuorumRecovery, Reason, Resource, TlsPolicy,
-    TlsRole, TlsSecrets, names,
+    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QUOTA_VARIABLE, QuorumRecovery, Reason,
+    Resource, TlsPolicy, TlsRole, TlsSecrets, names,
 };
+use pod::{check_pod, with_settings};
 use semver::Version;
 
 use crate::tls::Tls;
@@ -17,24 +20,8 @@ const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
 const MINORS: std::ops::RangeInclusive<u64> = 4..=7;
 /// etcd's documentation advises against more.
 const LARGEST: i64 = 7;
-/// The setting that bounds a member's data file.
-const QUOTA_ENV: &str = "ETCD_QUOTA_BACKEND_BYTES";
 /// etcd's own bound when nothing sets one, in bytes (`DefaultQuotaBytes` of its server).
 const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
-/// Settings of etcd that the operator itself makes for each member.
-const RESERVED_ENV: &[&str] = &[
-    "ETCD_ADVERTISE_CLIENT_URLS",
-    "ETCD_DATA_DIR",
-    "ETCD_FORCE_NEW_CLUSTER",
-    "ETCD_INITIAL_ADVERTISE_PEER_URLS",
-    "ETCD_INITIAL_CLUSTER",
-    "ETCD_INITIAL_CLUSTER_STATE",
-    "ETCD_INITIAL_CLUSTER_TOKEN",
-    "ETCD_LISTEN_CLIENT_URLS",
-    "ETCD_LISTEN_METRICS_URLS",
-    "ETCD_LISTEN_PEER_URLS",
-    "ETCD_NAME",
-];
 
 /// A cluster that can be built.
 #[derive(Clone)]
@@ -50,6 +37,7 @@ pub(crate) struct Cluster {
     pub(crate) through_minors: bool,
     pub(crate) paused: bool,
     pub(crate) consent: Option<QuorumRecovery>,
+    /// `spec.pod`, with the settings of `spec.etcd` in its environment.
     pub(crate) pod: PodPolicy,
     /// What pods made from `pod` are marked with.
     pub(crate) shape: String,
@@ -73,7 +61,7 @@ impl Cluster {
         self.pod.persistent_volume_claim_spec.is_some()
     }
 
-    /// Bytes a member's data file may reach, as `etcdEnv` has it; below zero there is no bound. Members before 3.6 do
+    /// Bytes a member's data file may reach, as the spec has it; below zero there is no bound. Members before 3.6 do
     /// not tell it themselves.
     pub(crate) fn quota(&self) -> i64 {
         let set = self
@@ -82,7 +70,7 @@ impl Cluster {
             .iter()
             .flatten()
             .rev()
-            .find(|variable| variable.name == QUOTA_ENV);
+            .find(|variable| variable.name == QUOTA_VARIABLE);
         set.and_then(|variable| variable.value.as_deref()?.parse().ok())
             .filter(|quota| *quota != 0)
             .unwrap_or(DEFAULT_QUOTA)
@@ -129,6 +117,8 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         .is_some_and(|size| !size.is_null());
     let size = check_size(is_set, spec.size, &mut findings);
     let pod = check_pod(spec.pod.unwrap_or_default(), &mut findings)?;
+    let settings = spec.etcd.unwrap_or_default();
+    let pod = with_settings(pod, &settings, &mut findings)?;
     Ok(Cluster {
         name: resource.name.clone(),
         namespace: resource.namespace.clone(),
@@ -308,50 +298,6 @@ fn check_tls(policy: Option<&TlsPolicy>, cluster: &str) -> Result<TlsSecrets, Fi
         TlsRole::Operator.field(),
         TlsRole::Server.field()
     )))
-}
-
-fn check_pod(mut pod: PodPolicy, findings: &mut Vec<Finding>) -> Result<PodPolicy, Finding> {
-    if let Some(key) = pod
-        .labels
-        .iter()
-        .flatten()
-        .map(|(key, _)| key)
-        .find(|key| is_reserved_label(key))
-    {
-        return Err(invalid(format!(
-            "spec.pod.labels: the key \"{key}\" is reserved (`{}` and keys that begin with `{}`). Rename it.",
-            names::APP_LABEL,
-            names::RESERVED_LABEL_PREFIX
-        )));
-    }
-    if let Some(env) = &mut pod.etcd_env {
-        env.retain(|variable| {
-            let reserved = RESERVED_ENV.contains(&variable.name.as_str());
-            if reserved {
-                findings.push(note(
-                    Reason::AcceptedNotUsed,
-                    format!("spec.pod.etcdEnv: {} is made by the operator for each member; yours is not used.", variable.name),
-                ));
-            }
-            !reserved
-        });
-    }
-    for (field, set) in [
-        ("busyboxImage", pod.busybox_image.is_some()),
-        ("DNSTimeoutInSecond", pod.dns_timeout_in_second.is_some()),
-    ] {
-        if set {
-            findings.push(note(
-                Reason::AcceptedNotUsed,
-                format!("spec.pod.{field} is accepted and not used: pods need no init container."),
-            ));
-        }
-    }
-    Ok(pod)
-}
-
-fn is_reserved_label(key: &str) -> bool {
-    key == names::APP_LABEL || key.starts_with(names::RESERVED_LABEL_PREFIX)
 }
 
 fn invalid(message: String) -> Finding {

@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use contract::{EtcdClusterSpec, PodPolicy, names};
+use contract::{DEFAULT_REQUESTS, EtcdClusterSpec, PodPolicy, names};
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, PodAffinityTerm, PodAntiAffinity, PodSpec, WeightedPodAffinityTerm,
+    Affinity, Container, PodAffinityTerm, PodAntiAffinity, PodSpec, ResourceRequirements,
+    WeightedPodAffinityTerm,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::Refusal;
@@ -42,14 +44,27 @@ pub(super) fn judge_policy(
     if !is_affinity(found.affinity.as_ref(), cluster, asked) {
         refuse("affinity");
     }
-    let resources = |container: &Container| container.resources != asked.resources;
-    if found.containers.iter().any(resources) {
+    let is_asked = |container: &Container| are_resources(container.resources.as_ref(), asked);
+    if !found.containers.iter().all(is_asked) {
         refuse("resources");
     }
     let grace = found.termination_grace_period_seconds;
     if grace.is_some_and(|seconds| !GRACE.contains(&seconds)) {
         refuse("terminationGracePeriodSeconds");
     }
+}
+
+/// The spec's; where it has none, none or the requests that pods have then.
+fn are_resources(found: Option<&ResourceRequirements>, asked: &PodPolicy) -> bool {
+    if asked.resources.is_some() {
+        return found == asked.resources.as_ref();
+    }
+    let quantity = |(name, amount): (&str, &str)| (name.to_owned(), Quantity(amount.to_owned()));
+    let default = ResourceRequirements {
+        requests: Some(DEFAULT_REQUESTS.map(quantity).into()),
+        ..ResourceRequirements::default()
+    };
+    found.is_none_or(|found| *found == default)
 }
 
 /// The spec's; else members keep off one another's nodes, strictly where `antiAffinity` asks for it and only then.

@@ -1,8 +1,9 @@
 //! How the kubelet may ask a member how it does: at its metrics port, with an end that a healthy member does not meet.
 //!
-//! What asks for a quorum kills nobody, and what kills leaves a busy member time. Does not know what etcd answers.
+//! What asks for a quorum kills nobody, and what kills leaves a busy member time: as much as the spec says, if it does.
+//! Does not know what etcd answers.
 
-use contract::names;
+use contract::{EtcdClusterSpec, ProbePolicy, names};
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use semver::Version;
@@ -11,11 +12,19 @@ use crate::Refusal;
 
 /// Seconds without an answer after which a member may be killed, at the earliest.
 const PATIENCE: i32 = 30;
-/// Seconds until a member that answers again must be asked again.
+/// Seconds until a member that answers again must be asked again, and until one that does not must be found out.
 const LONGEST: i32 = 60;
 
-pub(super) fn judge_probes(pod: &str, container: &Container, refusals: &mut Vec<Refusal>) {
+pub(super) fn judge_probes(
+    pod: &str,
+    container: &Container,
+    spec: &EtcdClusterSpec,
+    refusals: &mut Vec<Refusal>,
+) {
     let tells_apart = has_livez(container.image.as_deref().unwrap_or_default());
+    let asked = spec.pod.as_ref().and_then(|pod| pod.probes.as_ref());
+    let none = ProbePolicy::default();
+    let asked = asked.unwrap_or(&none);
     let mut refuse = |which: &str, why: &str| {
         refusals.push(Refusal::Probe(format!(
             "pod {pod}: its {which} probe {why}"
@@ -27,10 +36,7 @@ pub(super) fn judge_probes(pod: &str, container: &Container, refusals: &mut Vec<
         if let Some(why) = why_not(probe, paths) {
             refuse("liveness", why);
         }
-        let (period, failures) = (
-            probe.period_seconds.unwrap_or(10),
-            probe.failure_threshold.unwrap_or(3),
-        );
+        let (period, failures) = rhythm(probe);
         if period < 1 || failures < 3 || period.saturating_mul(failures) < PATIENCE {
             refuse(
                 "liveness",
@@ -39,6 +45,14 @@ pub(super) fn judge_probes(pod: &str, container: &Container, refusals: &mut Vec<
         }
         if probe.termination_grace_period_seconds.is_some() {
             refuse("liveness", "would kill it without its own time to end");
+        }
+        let begins = probe.initial_delay_seconds.unwrap_or(0);
+        let begins_as_asked = asked.startup_seconds.is_none_or(|asked| asked == begins);
+        if !begins_as_asked || !is_as_patient(probe, asked.liveness_seconds) {
+            refuse(
+                "liveness",
+                "is less or more patient than spec.pod.probes says",
+            );
         }
     }
     match &container.readiness_probe {
@@ -56,6 +70,19 @@ pub(super) fn judge_probes(pod: &str, container: &Container, refusals: &mut Vec<
             if let Some(why) = why_not(probe, paths) {
                 refuse("readiness", why);
             }
+            let (period, failures) = rhythm(probe);
+            if period.saturating_mul(failures) > LONGEST {
+                refuse(
+                    "readiness",
+                    "would find out too late that it does not serve",
+                );
+            }
+            if !is_as_patient(probe, asked.readiness_seconds) {
+                refuse(
+                    "readiness",
+                    "is less or more patient than spec.pod.probes says",
+                );
+            }
             let waits = [probe.initial_delay_seconds, probe.period_seconds];
             let is_late = waits.into_iter().flatten().any(|wait| wait > LONGEST);
             if is_late || probe.success_threshold.is_some_and(|times| times > 1) {
@@ -63,6 +90,19 @@ pub(super) fn judge_probes(pod: &str, container: &Container, refusals: &mut Vec<
             }
         }
     }
+}
+
+/// Seconds between two questions, and how many in a row may go without an answer; those of the kubelet where nothing is said.
+fn rhythm(probe: &Probe) -> (i32, i32) {
+    let period = probe.period_seconds.unwrap_or(10);
+    (period, probe.failure_threshold.unwrap_or(3))
+}
+
+/// Whether the patience is what was asked for, rounded up to whole questions.
+fn is_as_patient(probe: &Probe, asked: Option<i32>) -> bool {
+    let (period, failures) = rhythm(probe);
+    let seconds = period.saturating_mul(failures);
+    asked.is_none_or(|asked| seconds >= asked && seconds.saturating_sub(period) < asked)
 }
 
 /// Says what of the question is wrong.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{EtcdClusterSpec, ObjectKind, names};
+use contract::{EtcdClusterSpec, EtcdSettings, ObjectKind, names};
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
 
 use super::command::is_made;
@@ -109,7 +109,7 @@ pub(crate) fn judge_pod_annotations(
     });
 }
 
-/// What `spec.pod.etcdEnv` has, and the start, which is taken from the annotations. Settings that the command line makes
+/// What `spec.pod.etcdEnv` has, what `spec.etcd` says, which goes before, and the start, which is taken from the annotations. Settings that the command line makes
 /// are in neither: etcd refuses to start with both.
 pub(super) fn judge_environment(
     pod: &str,
@@ -124,10 +124,16 @@ pub(super) fn judge_environment(
         .as_ref()
         .and_then(|pod| pod.etcd_env.as_ref())
         .unwrap_or(&none);
+    let settings = spec.etcd.as_ref().map(EtcdSettings::variables);
+    let typed = settings.and_then(Result::ok).unwrap_or_default();
+    let is_asked = |variable: &EnvVar| {
+        let same = typed.iter().find(|(_, typed)| typed.name == variable.name);
+        same.map_or_else(|| asked.contains(variable), |(_, typed)| typed == variable)
+    };
     for variable in found {
         let says_start =
             [STATE_VARIABLE, CLUSTER_VARIABLE, FORCE_VARIABLE].contains(&variable.name.as_str());
-        if !says_start && (!asked.contains(variable) || is_made(&variable.name)) {
+        if !says_start && (!is_asked(variable) || is_made(&variable.name)) {
             refusals.push(Refusal::Environment {
                 name: pod.to_owned(),
                 variable: variable.name.clone(),

@@ -102,7 +102,7 @@ impl fmt::Display for Refusal {
             ),
             Self::Environment { name, variable } => write!(
                 f,
-                "pod {name} sets the variable {variable}, which is not of its start and not as spec.pod.etcdEnv asks for"
+                "pod {name} sets the variable {variable}, which is not of its start and not as spec.etcd and spec.pod.etcdEnv ask for"
             ),
             Self::Image { image, repository } => write!(
                 f,

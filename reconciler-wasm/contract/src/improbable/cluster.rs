@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{QuorumRecovery, TlsPolicy, UpgradePolicy, WhenDeleted};
+use crate::{EtcdSettings, ProbePolicy, QuorumRecovery, TlsPolicy, UpgradePolicy, WhenDeleted};
 
 /// The wanted state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct EtcdClusterSpec {
     /// Consent to go on from one member when the quorum is lost for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum_recovery: Option<QuorumRecovery>,
+    /// Settings of etcd. Others are set by `podTemplate.etcdEnv`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<EtcdSettings>,
     /// Certificates for peers and clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
@@ -70,6 +73,9 @@ pub struct PodTemplate {
     /// CPU and memory of the etcd container. A limit of CPU also sets GOMAXPROCS to its whole cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+    /// How long the kubelet is patient with a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<ProbePolicy>,
     /// Scheduling constraints of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,

@@ -5,6 +5,7 @@
 
 mod container;
 mod fill;
+mod probes;
 mod start;
 
 use std::collections::BTreeMap;

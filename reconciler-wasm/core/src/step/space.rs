@@ -302,7 +302,7 @@ fn retry_or_tell(
         format!(
             "etcd has no space left and serves only reads and deletes. Compacting and defragmenting did not help: of \
              their quota members still use {}; below 90 % the alarm is ended. Delete keys, which works meanwhile, or \
-             raise ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv. It is tried again within {} s once keys changed, \
+             raise spec.etcd.quotaBackendBytes. It is tried again within {} s once keys changed, \
              else every {} minutes.",
             full.join(", "),
             EARLY_RETRY.0 / 1000 + 10,

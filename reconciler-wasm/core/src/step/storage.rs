@@ -6,7 +6,7 @@
 
 use contract::{
     Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume, VolumePhase,
-    names,
+    names, quantity,
 };
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
@@ -14,7 +14,6 @@ use super::{Step, birth::apply};
 use crate::assess::{Living, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
-use crate::quantity;
 use crate::status::conditions::BLOCKED;
 use crate::validate::Cluster;
 

@@ -22,6 +22,7 @@ mod rest;
 mod restore;
 mod scale;
 mod seeded;
+mod settings;
 mod space;
 mod spec;
 mod status;

@@ -128,7 +128,7 @@ fn files_that_stay_full_are_told_with_what_to_do_and_left_alone() {
     let blocked = findings(&world, FindingKind::Blocked);
     assert!(
         blocked[0].contains("shop-m0: 98 %")
-            && blocked[0].contains("ETCD_QUOTA_BACKEND_BYTES")
+            && blocked[0].contains("spec.etcd.quotaBackendBytes")
             && blocked[0].contains("Delete keys"),
         "{blocked:?}"
     );

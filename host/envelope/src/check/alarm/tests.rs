@@ -120,9 +120,10 @@ fn the_alarm_stays_while_one_file_is_too_large_or_unknown() {
 #[test]
 fn the_quota_of_old_members_is_that_of_the_spec_or_of_etcd() {
     let mut resource = resource();
-    let mut old = |value: &str| {
+    let mut old = |value: &str, field: serde_json::Value| {
         resource.spec["pod"]["etcdEnv"] =
             serde_json::json!([{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": value}]);
+        resource.spec["etcd"] = serde_json::json!({"quotaBackendBytes": field});
         let mut fresh = alarmed();
         fresh.resource = fresh_of(&resource).resource;
         for endpoint in &mut fresh.etcd.endpoints {
@@ -132,10 +133,12 @@ fn the_quota_of_old_members_is_that_of_the_spec_or_of_etcd() {
         }
         words(&disarm(AlarmKind::Nospace), &fresh)
     };
-    assert!(old("500000").contains("not known to be gone"));
-    assert_eq!(old("1000000"), "");
-    assert_eq!(old("0"), "");
-    assert_eq!(old("-1"), "");
+    let null = serde_json::Value::Null;
+    assert!(old("500000", null.clone()).contains("not known to be gone"));
+    assert_eq!(old("1000000", null.clone()), "");
+    assert_eq!(old("0", null.clone()), "");
+    assert_eq!(old("-1", null), "");
+    assert_eq!(old("500000", "16Mi".into()), "", "the field goes before");
 }
 
 /// A fresh read with the alarm for corrupt data, and the hashes of the three voters.

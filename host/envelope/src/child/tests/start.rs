@@ -101,6 +101,33 @@ fn a_setting_that_nobody_asked_for_is_refused() {
     assert_eq!(made, ["Environment"]);
 }
 
+/// The field goes before the variable, and neither is stretched.
+#[test]
+fn a_setting_with_a_field_is_as_the_field_says() {
+    let found = |value: &str, env: bool| {
+        rules_of("pod", pod_json(), |pod, spec| {
+            let variable = json!({"name": "ETCD_QUOTA_BACKEND_BYTES", "value": value});
+            let list = container(pod)["env"].as_array_mut().expect("a list");
+            list.push(variable.clone());
+            spec["etcd"] = json!({"quotaBackendBytes": "4Gi"});
+            if env {
+                spec["pod"]["etcdEnv"] = json!([variable]);
+            }
+        })
+    };
+    assert_eq!(found("4294967296", false), [""; 0]);
+    assert_eq!(found("4294967296", true), [""; 0]);
+    assert_eq!(found("2147483648", false), ["Environment"]);
+    assert_eq!(found("2147483648", true), ["Environment"]);
+    let unsound = rules_of("pod", pod_json(), |pod, spec| {
+        let variable = json!({"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "1"});
+        let list = container(pod)["env"].as_array_mut().expect("a list");
+        list.push(variable);
+        spec["etcd"] = json!({"quotaBackendBytes": 1});
+    });
+    assert_eq!(unsound, ["Environment"]);
+}
+
 #[test]
 fn a_member_that_would_find_strangers_is_refused() {
     let list = "etcd.database.coreos.com/initial-cluster";
@@ -147,9 +174,42 @@ fn a_probe_that_finds_a_member_ready_too_early_or_never_is_refused() {
     check(json!({"httpGet": {"path": "/livez", "port": 2381}}));
     check(json!({"httpGet": {"path": "/readyz", "port": 2381}, "initialDelaySeconds": 86400}));
     check(json!({"httpGet": {"path": "/readyz", "port": 2381}, "successThreshold": 1000}));
+    check(json!({"httpGet": {"path": "/readyz", "port": 2381}, "failureThreshold": 1000}));
     check_pod("Field", |pod| {
         container(pod)["startupProbe"] = json!({"httpGet": {"path": "/livez", "port": 2381}})
     });
+}
+
+/// A member that dies of impatience, or that nobody restarts, is not what was asked for.
+#[test]
+fn probes_are_as_patient_as_the_spec_says() {
+    let rules = |startup: i32, liveness: [i32; 2], readiness: i32| {
+        rules_of("pod", pod_json(), |pod, spec| {
+            spec["pod"]["probes"] =
+                json!({"startupSeconds": 600, "livenessSeconds": 115, "readinessSeconds": 20});
+            let [period, failures] = liveness;
+            container(pod)["livenessProbe"] = json!({
+                "httpGet": {"path": "/livez", "port": 2381}, "initialDelaySeconds": startup,
+                "periodSeconds": period, "failureThreshold": failures,
+            });
+            container(pod)["readinessProbe"] = json!({
+                "httpGet": {"path": "/readyz", "port": 2381},
+                "periodSeconds": 1, "failureThreshold": readiness,
+            });
+        })
+    };
+    assert_eq!(rules(600, [10, 12], 20), [""; 0]);
+    assert_eq!(rules(600, [5, 23], 20), [""; 0]);
+    assert_eq!(rules(60, [10, 12], 20), ["Probe"]);
+    assert_eq!(rules(600, [10, 11], 20), ["Probe"]);
+    assert_eq!(rules(600, [10, 13], 20), ["Probe"]);
+    assert_eq!(rules(600, [10, 12], 3), ["Probe"]);
+    let killing = rules_of("pod", pod_json(), |pod, spec| {
+        spec["pod"]["probes"] = json!({"livenessSeconds": 3});
+        container(pod)["livenessProbe"]["periodSeconds"] = json!(1);
+        container(pod)["livenessProbe"]["failureThreshold"] = json!(3);
+    });
+    assert_eq!(killing, ["Probe"], "the spec cannot ask for it either");
 }
 
 #[test]
@@ -180,6 +240,14 @@ fn what_spec_pod_decides_is_as_it_says() {
         spec["pod"]["resources"] = little;
     });
     assert_eq!(asked, [""; 0]);
+    let default = json!({"requests": {"cpu": "100m", "memory": "100Mi"}});
+    for (asked, is_allowed) in [(Value::Null, true), (json!({}), false)] {
+        let rules = rules_of("pod", pod_json(), |pod, spec| {
+            container(pod)["resources"] = default.clone();
+            spec["pod"]["resources"] = asked.clone();
+        });
+        assert_eq!(rules.is_empty(), is_allowed, "{asked}: {rules:?}");
+    }
     check_pod("PodPolicy", |pod| {
         pod["spec"]["terminationGracePeriodSeconds"] = json!(0)
     });

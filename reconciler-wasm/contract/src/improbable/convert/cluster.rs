@@ -23,11 +23,13 @@ pub fn cluster_from(spec: EtcdClusterSpec) -> Carried<crate::EtcdClusterSpec> {
         upgrade,
         paused,
         quorum_recovery,
+        etcd,
         tls,
     } = spec;
     let PodTemplate {
         metadata,
         resources,
+        probes,
         affinity,
         anti_affinity,
         node_selector,
@@ -57,6 +59,7 @@ pub fn cluster_from(spec: EtcdClusterSpec) -> Carried<crate::EtcdClusterSpec> {
         anti_affinity,
         tolerations,
         resources,
+        probes,
         etcd_env,
         // The archived operator never gave a claim up with its cluster.
         persistent_volume_claim_retention_policy: volume_claim_template
@@ -79,6 +82,7 @@ pub fn cluster_from(spec: EtcdClusterSpec) -> Carried<crate::EtcdClusterSpec> {
         paused,
         quorum_recovery,
         pod: (pod != PodPolicy::default()).then_some(pod),
+        etcd,
         tls,
     };
     Carried {
@@ -102,6 +106,7 @@ pub fn cluster_to(
         paused,
         quorum_recovery,
         pod,
+        etcd,
         tls,
     } = spec;
     let PodPolicy {
@@ -112,6 +117,7 @@ pub fn cluster_to(
         anti_affinity,
         tolerations,
         resources,
+        probes,
         etcd_env,
         persistent_volume_claim_spec,
         persistent_volume_claim_retention_policy,
@@ -146,6 +152,7 @@ pub fn cluster_to(
     let pod_template = PodTemplate {
         metadata: (metadata != PodTemplateMetadata::default()).then_some(metadata),
         resources,
+        probes,
         affinity,
         anti_affinity,
         node_selector,
@@ -174,6 +181,7 @@ pub fn cluster_to(
         upgrade,
         paused,
         quorum_recovery,
+        etcd,
         tls,
     };
     let broken = why_refused(&spec);

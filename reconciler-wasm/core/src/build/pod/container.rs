@@ -1,18 +1,16 @@
-//! The container that runs etcd: its command line, environment and probes.
+//! The container that runs etcd: its command line, environment and resources.
 //!
-//! Probes are plain HTTP on the metrics port. Liveness asks `/livez`, which needs no quorum; readiness asks `/readyz`,
-//! which does, and which a learner never passes (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>). Does
-//! not know where the pod may run, nor what its data volume is.
+//! Does not know where the pod may run, what its data volume is, nor how it is probed.
 
-use contract::names;
+use contract::{DEFAULT_REQUESTS, names};
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
-    ObjectFieldSelector, Probe, SecurityContext, VolumeMount,
+    Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector,
+    ResourceRequirements, SecurityContext, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use semver::Version;
 
-use super::Start;
+use super::{Start, probes};
 use crate::build::tls;
 use crate::validate::Cluster;
 
@@ -25,6 +23,7 @@ pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &St
         mount_path: MOUNT.to_owned(),
         ..VolumeMount::default()
     };
+    let patience = cluster.pod.probes.as_ref();
     Container {
         name: names::ETCD_CONTAINER.to_owned(),
         image: Some(image.to_owned()),
@@ -37,28 +36,28 @@ pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &St
             port("metrics", names::METRICS_PORT),
         ]),
         // What older versions have instead of /livez needs a quorum: it would kill members that only lack one.
-        liveness_probe: has_livez(image).then(|| Probe {
-            failure_threshold: Some(6),
-            initial_delay_seconds: Some(60),
-            ..probe("/livez", 10, 5)
-        }),
-        readiness_probe: Some(Probe {
-            failure_threshold: Some(3),
-            ..probe(
-                if has_livez(image) {
-                    "/readyz"
-                } else {
-                    "/health"
-                },
-                1,
-                3,
-            )
-        }),
-        resources: cluster.pod.resources.clone(),
+        liveness_probe: has_livez(image).then(|| probes::liveness(patience)),
+        readiness_probe: Some(probes::readiness(has_livez(image), patience)),
+        resources: Some(
+            cluster
+                .pod
+                .resources
+                .clone()
+                .unwrap_or_else(default_resources),
+        ),
         security_context: Some(restricted()),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some([vec![data], tls::mounts(&cluster.tls)].concat()),
         ..Container::default()
+    }
+}
+
+/// What a pod asks for where the spec says nothing. It is no part of the shape: pods that are there stay.
+fn default_resources() -> ResourceRequirements {
+    let quantity = |(name, amount): (&str, &str)| (name.to_owned(), Quantity(amount.to_owned()));
+    ResourceRequirements {
+        requests: Some(DEFAULT_REQUESTS.map(quantity).into()),
+        ..ResourceRequirements::default()
     }
 }
 
@@ -159,20 +158,6 @@ fn has_livez(image: &str) -> bool {
         5 => version.patch >= 12,
         _ => true,
     })
-}
-
-fn probe(path: &str, period: i32, timeout: i32) -> Probe {
-    Probe {
-        http_get: Some(HTTPGetAction {
-            path: Some(path.to_owned()),
-            port: IntOrString::Int(names::METRICS_PORT),
-            scheme: Some("HTTP".to_owned()),
-            ..HTTPGetAction::default()
-        }),
-        period_seconds: Some(period),
-        timeout_seconds: Some(timeout),
-        ..Probe::default()
-    }
 }
 
 fn port(name: &str, number: i32) -> ContainerPort {

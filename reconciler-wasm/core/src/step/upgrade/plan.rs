@@ -2,7 +2,7 @@
 //!
 //! Joins versions that members answered with, images of their pods and the asked version. Changes nothing.
 
-use contract::{Pod, names};
+use contract::{Pod, SNAPSHOT_COUNT_VARIABLE, names};
 use semver::Version;
 
 use super::downgrade;
@@ -112,8 +112,8 @@ fn why_not_saved(
     }
     Some(format!(
         "the members have not certainly written a snapshot of their log yet, and {version} may not read a log of {highest} \
-         without one. They write it every {count} entries. Wait until then, or set ETCD_SNAPSHOT_COUNT to \"10\" in \
-         spec.pod.etcdEnv: members restart one by one, and the way is free."
+         without one. They write it every {count} entries. Wait until then, or set spec.etcd.snapshotCount to 10: \
+         members restart one by one, and the way is free."
     ))
 }
 
@@ -131,7 +131,7 @@ fn snapshot_count(cluster: &Cluster, living: &Living<'_>, runs: &Version) -> u64
         .etcd_env
         .iter()
         .flatten()
-        .find(|variable| variable.name == "ETCD_SNAPSHOT_COUNT")
+        .find(|variable| variable.name == SNAPSHOT_COUNT_VARIABLE)
         .and_then(|variable| variable.value.as_deref()?.parse().ok());
     let default = if runs.minor <= 5 { 100_000 } else { 10_000 };
     asked

@@ -4,7 +4,8 @@
 //! The crates that read them are tied to other releases of `k8s-openapi` than ours.
 
 /// Bytes of a quantity such as `10Gi`, `1.5G`, `500M` or `1e9`, rounded down; none when it is not one.
-pub(crate) fn bytes(text: &str) -> Option<u128> {
+#[must_use]
+pub fn bytes(text: &str) -> Option<u128> {
     let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic());
     let (number, unit) = text.split_at(unit_at.unwrap_or(text.len()));
     let factor = match unit {
