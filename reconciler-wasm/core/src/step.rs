@@ -31,7 +31,7 @@ pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
-    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Reason, SpaceCure,
+    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Observed, Reason, SpaceCure,
 };
 
 pub(crate) use recover::Change;
@@ -265,6 +265,16 @@ fn say_quorum_lost(
                 list.from, list.cluster_id
             ),
         );
+    } else if let Some(words) = wants_a_user(situation) {
+        step.find(
+            FindingKind::Blocked,
+            Reason::MembersUnknown,
+            format!(
+                "etcd asks who is there (`etcdctl auth enable`) and tells the operator \"{words}\". It serves its clients; \
+                 nothing is changed meanwhile. Put a client's certificate of the user root into the Secret of \
+                 spec.TLS.static.operatorSecret, or turn that off (`etcdctl auth disable`)."
+            ),
+        );
     } else if living.votes().has_quorum() {
         let votes = living.votes();
         step.find(
@@ -323,6 +333,15 @@ fn say_quorum_lost(
         );
     }
     step.look_again(Millis::seconds(1), Reason::QuorumLost);
+}
+
+/// The words of an etcd with users of its own, to which the operator is none of them.
+fn wants_a_user(situation: &Situation<'_>) -> Option<&'static str> {
+    let Observed::Unknown(why) = &situation.snapshot.etcd.membership else {
+        return None;
+    };
+    let refusals = ["user name is empty", "permission denied"];
+    refusals.into_iter().find(|words| why.contains(words))
 }
 
 const fn rank(kind: FindingKind) -> u8 {

@@ -3,6 +3,7 @@
 //! Each is named after the mistake.
 
 use contract::{ConditionStatus, Effect, LastExit, Observed, Reason};
+use serde_json::json;
 
 use crate::fixture::{World, effects, healthy, id, member, reports, written};
 
@@ -167,4 +168,112 @@ fn a_budget_of_before_is_brought_in_line() {
             "{stale}"
         );
     }
+}
+
+/// One knew how to repair every member but the first.
+#[test]
+fn the_first_member_is_repaired_like_any_other() {
+    let repair = |lost: usize| {
+        let mut world = healthy(3).without_pod(lost).without_volume(lost);
+        for endpoint in &mut world.snapshot.etcd.endpoints {
+            if let Observed::Seen(status) = &mut endpoint.status {
+                status.leader = Some(id((lost + 1) % 3));
+            }
+        }
+        let effects = effects(&world.settle().decide());
+        let told = effects.join(", ").replace(&id(lost).to_string(), "ID");
+        told.replace(&member(lost), "NAME")
+    };
+    assert!(repair(0).starts_with("RemoveMember ID"), "{}", repair(0));
+    assert_eq!(repair(0), repair(1));
+    assert_eq!(repair(0), repair(2));
+}
+
+/// One healed and scaled while two clusters answered behind one Service.
+#[test]
+fn a_member_of_another_cluster_is_replaced_once_its_time_is_over_and_nothing_else_moves() {
+    let mut world = healthy(3).wanting(5);
+    if let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[2].status {
+        status.cluster_id = contract::ClusterId(7);
+    }
+    let world = world.settle();
+    let changes = |world: &World| {
+        let all = effects(&world.decide()).into_iter();
+        all.filter(|effect| effect.contains("Member") || effect.contains("Learner"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(changes(&world), [""; 0]);
+    let later = world.later(3_600);
+    assert_eq!(changes(&later), [format!("RemoveMember {}", id(2))]);
+    assert_eq!(
+        changes(&later.silent(1)),
+        [""; 0],
+        "the recorded side has no quorum"
+    );
+}
+
+/// One asked members in random order and took out whoever came first.
+#[test]
+fn who_leaves_is_the_same_whoever_answers_first() {
+    let expected = effects(&healthy(5).wanting(3).decide());
+    for turn in 1..5 {
+        let mut world = healthy(5).wanting(3);
+        world.rows().rotate_left(turn);
+        world.snapshot.etcd.endpoints.rotate_right(turn);
+        world.pods().rotate_left(turn);
+        assert_eq!(effects(&world.decide()), expected, "{turn}");
+    }
+}
+
+/// One sorted the tenth member before the second.
+#[test]
+fn the_youngest_member_leaves_however_names_and_versions_sort() {
+    let mut world = healthy(5).wanting(3);
+    world.pods()[1].created.0 += 1_000;
+    let removal = format!("RemoveMember {}", id(1));
+    assert_eq!(effects(&world.decide())[0], removal);
+    let mut world = healthy(3).spec("version", json!("3.6.16"));
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        if let Observed::Seen(status) = &mut endpoint.status {
+            status.version = "3.6.9".to_owned();
+        }
+    }
+    for pod in world.pods() {
+        pod.image = "quay.io/coreos/etcd:v3.6.9".to_owned();
+    }
+    let effects = effects(&world.settle().decide());
+    assert_eq!(effects, ["SetImage Pod shop-m1"], "16 comes after 9");
+}
+
+/// One removed a member by what it had seen before another one was lost.
+#[test]
+fn a_removal_relies_on_the_quorum_that_it_leaves() {
+    let decision = healthy(5).wanting(3).decide();
+    let removal = decision
+        .actions
+        .iter()
+        .find(|action| matches!(action.effect, Effect::RemoveMember { .. }));
+    let pre = &removal.unwrap().pre;
+    assert_eq!(pre.healthy_voters, Some(3), "of the four that stay");
+    assert!(pre.members.is_some() && pre.cluster_id.is_some());
+    let moved = healthy(5).wanting(3).silent(1).silent(2).settle();
+    assert_eq!(effects(&moved.decide()), [""; 0]);
+    let next = effects(&moved.later(3_600).decide());
+    assert_eq!(
+        next[0],
+        format!("RemoveMember {}", id(1)),
+        "who is healthy stays"
+    );
+}
+
+/// One let two members of three be evicted, because five had been there when it wrote its budget.
+#[test]
+fn a_budget_is_right_before_a_member_leaves() {
+    let mut world = healthy(5).wanting(3);
+    if let Observed::Seen(budgets) = &mut world.snapshot.objects.disruption_budgets {
+        budgets[0].min_available = None;
+    }
+    let effects = effects(&world.decide());
+    assert_eq!(effects[0], "Apply PodDisruptionBudget shop");
+    assert_eq!(effects[1], format!("RemoveMember {}", id(4)));
 }

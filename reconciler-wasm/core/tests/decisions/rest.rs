@@ -169,6 +169,31 @@ fn a_status_that_cannot_be_read_stops_everything() {
     );
 }
 
+/// The archived operator went on without a word, and took nobody's answer for a lost member.
+#[test]
+fn an_etcd_that_has_users_is_told_about_and_left_alone() {
+    for is_silent in [false, true] {
+        let mut world = healthy(3);
+        world.snapshot.etcd.membership =
+            Observed::Unknown("the call failed: etcdserver: user name is empty".to_owned());
+        if is_silent {
+            world = world.silent(0).silent(1).silent(2);
+        }
+        let world = world.settle().later(3_600);
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        let conditions = written(&decision).map_or(world.status.conditions, |one| one.conditions);
+        let blocked = conditions.iter().find(|one| one.kind == "Blocked").unwrap();
+        assert_eq!(blocked.reason, "MembersUnknown");
+        assert!(
+            blocked.message.contains("user name is empty")
+                && blocked.message.contains("spec.TLS.static.operatorSecret"),
+            "{}",
+            blocked.message
+        );
+    }
+}
+
 #[test]
 fn an_event_is_told_once() {
     let world = healthy(3).silent(1);
