@@ -278,6 +278,11 @@ pub(crate) async fn missing_right(scenario: &mut Scenario) -> Result<()> {
             PATIENCE,
         )
         .await?;
+    let answer = scenario.operator()?.readiness().await?;
+    ensure!(
+        answer.contains(" 500 ") && answer.contains("missing: poddisruptionbudgets"),
+        "/readyz answers {answer}"
+    );
 
     // Seen, and still not made.
     grant_on_budgets(scenario, &whole, &["get", "list", "watch"]).await?;
@@ -301,7 +306,10 @@ pub(crate) async fn missing_right(scenario: &mut Scenario) -> Result<()> {
         )
         .await?;
     cluster.becomes_healthy(1).await?;
-    second.becomes_healthy(1).await
+    second.becomes_healthy(1).await?;
+    let answer = scenario.operator()?.readiness().await?;
+    ensure!(answer.contains(" 200 "), "/readyz answers {answer}");
+    Ok(())
 }
 
 pub(crate) async fn missing_image(scenario: &mut Scenario) -> Result<()> {

@@ -152,6 +152,11 @@ impl Operator {
         Ok(values.sum())
     }
 
+    /// What it answers at /readyz, with the status line.
+    pub async fn readiness(&self) -> Result<String> {
+        self.ask("/readyz").await
+    }
+
     /// Ends it at once.
     pub async fn kill(mut self) -> Result<()> {
         self.child
@@ -215,13 +220,18 @@ impl Operator {
     }
 
     async fn get(&self, path: &str) -> Result<String> {
+        let answer = self.ask(path).await?;
+        let status = answer.lines().next().unwrap_or_default();
+        ensure!(status.contains(" 200 "), "{path} answers {status}");
+        Ok(answer)
+    }
+
+    async fn ask(&self, path: &str) -> Result<String> {
         let mut stream = TcpStream::connect(self.address).await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: operator\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
-        let status = answer.lines().next().unwrap_or_default();
-        ensure!(status.contains(" 200 "), "{path} answers {status}");
         Ok(answer)
     }
 }
