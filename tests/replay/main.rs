@@ -2,6 +2,7 @@
 //! module and the recording agree byte by byte.
 
 mod command;
+mod convert;
 mod damage;
 mod equal;
 mod exports;
