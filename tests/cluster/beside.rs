@@ -352,6 +352,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             tls::wrong_authority,
         ),
         scenarios.trial(
+            "tls::certificates_that_cannot_work_are_named_on_a_living_cluster_and_break_nothing",
+            tls::worthless,
+        ),
+        scenarios.trial(
             "surroundings::an_image_that_two_build_at_once_is_there_for_both",
             surroundings::one_image_twice,
         ),

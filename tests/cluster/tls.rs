@@ -1,6 +1,7 @@
 //! Certificates, in Secrets: who gets in, who does not, what is said when they cannot work.
 
 mod turned;
+mod worthless;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use tests::scenario::{
 use tests::testbed::wait;
 
 pub(crate) use turned::turned;
+pub(crate) use worthless::worthless;
 
 /// How long the kubelet may take to write a changed Secret into a pod, and more.
 const SPREAD: Duration = Duration::from_secs(240);

@@ -3,12 +3,13 @@
 //! Keys live in the scenario's folder and in Secrets of its namespace, and go with them.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, date_time_ymd,
 };
 use serde_json::{Value, json};
 
@@ -53,6 +54,14 @@ impl Authority {
     pub fn issue_to(&self, user: &str) -> Result<Issued> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, user);
+        self.sign(params)
+    }
+
+    /// A certificate for these names that is valid from the first day of one year to the first day of another.
+    pub fn issue_within(&self, names: &[String], years: Range<i32>) -> Result<Issued> {
+        let mut params = CertificateParams::new(names)?;
+        params.not_before = date_time_ymd(years.start, 1, 1);
+        params.not_after = date_time_ymd(years.end, 1, 1);
         self.sign(params)
     }
 
