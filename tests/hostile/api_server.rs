@@ -1,4 +1,5 @@
-//! An API server that has one cluster, lets its status and events be written, and remembers whatever it is asked to change.
+//! An API server that has one cluster with what the model has of its objects, lets its status and events be written, and
+//! remembers whatever it is asked to change.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,19 +7,25 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use contract::Resource;
+use contract::{ObjectKind, names};
+use envelope::{ObjectHead, Reads};
 use kube::Client;
 use serde_json::{Value, json};
+use simulator::Branch;
+
+use crate::attempt::Attempt;
 
 /// Clones are one server.
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     cluster: Arc<Mutex<Value>>,
+    branch: Arc<Branch>,
     changes: Arc<Mutex<Vec<String>>>,
 }
 
 impl ApiServer {
-    pub(crate) fn of(resource: &Resource) -> Self {
+    pub(crate) fn of(attempt: &Attempt) -> Self {
+        let resource = &attempt.snapshot.resource;
         let cluster = json!({
             "apiVersion": resource.api_version, "kind": resource.kind,
             "metadata": {
@@ -29,6 +36,7 @@ impl ApiServer {
         });
         Self {
             cluster: Arc::new(Mutex::new(cluster)),
+            branch: Arc::new(attempt.branch.clone()),
             changes: Arc::default(),
         }
     }
@@ -73,10 +81,81 @@ impl ApiServer {
             let event =
                 json!({"metadata": {"name": "e", "namespace": "default"}, "eventTime": null});
             (StatusCode::CREATED, event)
+        } else if let Some(found) = self.child(path).filter(|_| method == Method::GET) {
+            (StatusCode::OK, found)
         } else {
             let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found"});
             (StatusCode::NOT_FOUND, gone)
         };
         (code, axum::Json(answer)).into_response()
     }
+
+    /// The object at that path, as far as a fresh read looks at it.
+    fn child(&self, path: &str) -> Option<Value> {
+        let mut parts = path.rsplit('/');
+        let (name, collection) = (parts.next()?, parts.next()?);
+        let kind = match collection {
+            "pods" => ObjectKind::Pod,
+            "persistentvolumeclaims" => ObjectKind::PersistentVolumeClaim,
+            "services" => ObjectKind::Service,
+            "poddisruptionbudgets" => ObjectKind::PodDisruptionBudget,
+            "secrets" => ObjectKind::Secret,
+            _ => return None,
+        };
+        let reads = Reads {
+            object: Some((kind, name.to_owned())),
+            ..Reads::default()
+        };
+        let head = self.branch.fresh(&reads).object;
+        head.seen().map(|head| document(kind, name, head))
+    }
+}
+
+/// What the host reads that head from.
+fn document(kind: ObjectKind, name: &str, head: &ObjectHead) -> Value {
+    let ObjectHead {
+        uid,
+        resource_version,
+        owner,
+        deleted,
+        ended,
+        running,
+        claim,
+        founds,
+    } = head;
+    let owners = owner.iter().map(|uid| {
+        json!({"apiVersion": "v1", "kind": "Owner", "name": "owner", "uid": uid, "controller": true})
+    });
+    let state = if *founds { "new" } else { "existing" };
+    let mut document = json!({
+        "apiVersion": "v1", "kind": kind.name(),
+        "metadata": {
+            "name": name, "uid": uid, "resourceVersion": resource_version,
+            "labels": names::labels("cluster"),
+            "annotations": {names::INITIAL_STATE_ANNOTATION: state},
+            "ownerReferences": owners.collect::<Vec<_>>(),
+        },
+    });
+    if *deleted {
+        document["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    if kind == ObjectKind::Pod {
+        let volumes = claim.iter().map(|claim| {
+            json!({"name": names::DATA_VOLUME, "persistentVolumeClaim": {"claimName": claim}})
+        });
+        document["spec"] = json!({"containers": [], "volumes": volumes.collect::<Vec<_>>()});
+        let state = if *running {
+            json!({"running": {}})
+        } else {
+            json!({})
+        };
+        document["status"] = json!({
+            "phase": if *ended { "Failed" } else { "Running" },
+            "containerStatuses": [{
+                "name": names::ETCD_CONTAINER, "image": "", "imageID": "", "ready": running, "restartCount": 0,
+                "state": state,
+            }],
+        });
+    }
+    document
 }

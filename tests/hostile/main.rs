@@ -5,6 +5,7 @@ mod attempt;
 mod calls;
 mod contained;
 mod load;
+mod members;
 mod registries;
 mod sealing;
 mod sources;
