@@ -32,7 +32,7 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { .. } | Fact::Spun { .. } => None,
-        Fact::Elected { .. } | Fact::Deed { .. } => judge(fact),
+        Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => judge(fact),
     }
 }
 
@@ -47,6 +47,11 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             "nothing is done again and again",
             *at,
             format!("{effects:?} in each pass, and nothing changes"),
+        ),
+        Fact::Trespassed { at, what } => violation(
+            "nothing of somebody else's is changed or deleted",
+            *at,
+            what.clone(),
         ),
         Fact::Elected {
             at,

@@ -21,6 +21,7 @@ mod model;
 mod orders;
 mod properties;
 mod shelf;
+mod strangers;
 
 use goal::{is_goal, is_hopeless};
 use invariants::{Violation, judge, unsafe_deed, violations};
@@ -36,7 +37,7 @@ const HISTORIES: u64 = if cfg!(debug_assertions) { 500 } else { 100_000 };
 const MAD: u64 = 50;
 /// One in so many is judged with restores, by the promises of safety.
 const RESTORED: u64 = 16;
-/// One in so many is lived through with a wrong clock or a second operator.
+/// One in so many is lived through with a wrong clock or a second operator, and one with objects of others.
 const DOUBTED: u64 = 32;
 
 /// Histories that broke a promise once.
@@ -274,7 +275,10 @@ fn histories_go_on_from_backups() {
 fn deed(fact: &Fact) -> Option<(&Deed, &Truth)> {
     match fact {
         Fact::Deed { deed, before, .. } => Some((deed, &**before)),
-        Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
+        Fact::Refused { .. }
+        | Fact::Spun { .. }
+        | Fact::Trespassed { .. }
+        | Fact::Elected { .. } => None,
     }
 }
 
@@ -323,7 +327,7 @@ fn a_module_that_writes_no_status_is_found_out() {
     assert_ne!(violations(&history), []);
 }
 
-/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, with doubts, with restores, with guards.
+/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, with doubts, with restores, with guards, with strangers.
 #[test]
 fn a_seed_is_told_in_words() {
     let seed = number("SIMULATOR_TELL", 0);
@@ -332,6 +336,7 @@ fn a_seed_is_told_in_words() {
         Plan::with_doubts,
         Plan::with_restores,
         Plan::with_guards,
+        Plan::with_strangers,
     ] {
         let plan = plan(seed);
         let told = history(&plan, true);

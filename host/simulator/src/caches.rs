@@ -2,7 +2,7 @@
 //!
 //! Owns which of a snapshot's facts come out of caches. What etcd answers is asked anew each time.
 
-use contract::{Millis, Objects, Observed, Snapshot};
+use contract::{Millis, ObjectKind as Kind, Objects, Observed, Snapshot};
 
 use crate::world::World;
 
@@ -10,7 +10,6 @@ impl World {
     /// What an operator knows that has just begun: the objects, and nothing of etcd.
     pub(crate) fn first_look(&self) -> Snapshot {
         let mut snapshot = Snapshot::bare(self.kube.resource.clone(), Millis(0), String::new());
-        snapshot.objects.foreign.clone_from(&self.given.foreign);
         snapshot.operator_image = Some("binnacle:sim".to_owned());
         snapshot.old_lock = self.given.old_lock.clone();
         self.bring_up_to_date(&mut snapshot);
@@ -30,12 +29,32 @@ impl World {
             volumes,
             services,
             disruption_budgets,
-            foreign: _,
+            foreign,
         } = &mut snapshot.objects;
-        list(pods, self.kube.pods.values().map(|pod| &pod.api));
-        list(volumes, self.kube.claims.values().map(|claim| &claim.api));
-        list(services, self.kube.services.values());
-        list(disruption_budgets, self.kube.budgets.values());
+        *foreign = self.foreign();
+        let is_shown = |kind: Kind, name: &str, owner: &Option<String>| {
+            self.is_shown(kind, name, owner.as_deref())
+        };
+        let all = self.kube.pods.values().map(|pod| &pod.api);
+        list(
+            pods,
+            all.filter(|pod| is_shown(Kind::Pod, &pod.name, &pod.owner)),
+        );
+        let all = self.kube.claims.values().map(|claim| &claim.api);
+        list(
+            volumes,
+            all.filter(|one| is_shown(Kind::PersistentVolumeClaim, &one.name, &one.owner)),
+        );
+        let all = self.kube.services.values();
+        list(
+            services,
+            all.filter(|one| is_shown(Kind::Service, &one.name, &one.owner)),
+        );
+        let all = self.kube.budgets.values();
+        list(
+            disruption_budgets,
+            all.filter(|one| is_shown(Kind::PodDisruptionBudget, &one.name, &one.owner)),
+        );
     }
 }
 

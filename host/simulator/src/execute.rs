@@ -70,6 +70,7 @@ impl World {
                         action.effect.target()
                     )
                 });
+                self.meet(action);
                 outcomes.push(outcome(action, OutcomeKind::Refused, &refusal.to_string()));
                 stopped = true;
                 continue;

@@ -29,6 +29,13 @@ pub enum Fact {
         /// The request arrived late, when the world had moved on since its last check.
         late: bool,
     },
+    /// The operator changed or deleted something of somebody else's.
+    Trespassed {
+        /// When.
+        at: i64,
+        /// The effect, and the object.
+        what: String,
+    },
     /// The operator acted many times in a row on a world that did not move.
     Spun {
         /// When.

@@ -79,6 +79,7 @@ impl World {
             Fault::TakeBack => self.take_back_restores(),
             Fault::Guard => self.guard(),
             Fault::NoStore => self.store = false,
+            Fault::Intrude(which) => self.intrude(which),
         }
         self.settle();
     }
@@ -117,7 +118,8 @@ impl World {
             | Fault::BackUp
             | Fault::Restore(_)
             | Fault::TakeBack
-            | Fault::Guard => {}
+            | Fault::Guard
+            | Fault::Intrude(_) => {}
         }
         self.changed = true;
         self.settle();
@@ -179,7 +181,7 @@ impl World {
     }
 
     /// The name of one of the pods.
-    fn chosen(&self, which: u32) -> Option<String> {
+    pub(crate) fn chosen(&self, which: u32) -> Option<String> {
         let count = self.kube.pods.len();
         let index = usize::try_from(which)
             .unwrap_or_default()

@@ -161,7 +161,7 @@ impl Kubernetes {
             }),
             Kind::Secret => self.secrets.get(name).map(|secret| ObjectHead {
                 uid: secret.uid.clone(),
-                owner: Some(self.resource.uid.clone()),
+                owner: secret.owner.clone(),
                 ..ObjectHead::default()
             }),
         };

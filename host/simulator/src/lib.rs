@@ -31,6 +31,7 @@ mod release;
 mod roll;
 mod secrets;
 mod shelf;
+mod strangers;
 mod timers;
 mod world;
 

@@ -124,6 +124,8 @@ pub enum Fault {
     Guard,
     /// Its store does not answer for a while.
     NoStore,
+    /// Somebody puts an object of their own in the place of one of the cluster's.
+    Intrude(u32),
 }
 
 /// What goes wrong with one action of the operator.

@@ -94,7 +94,7 @@ pub(crate) fn of_pod(pod: &core::Pod, role: TlsRole) -> Option<String> {
     volume.secret.as_ref()?.secret_name.clone()
 }
 
-fn blank(number: u32, owner: &str) -> Secret {
+pub(crate) fn blank(number: u32, owner: &str) -> Secret {
     Secret {
         uid: format!("secret-{number}"),
         owner: Some(owner.to_owned()),

@@ -18,6 +18,7 @@ use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
 use crate::present::Given;
 use crate::release::{self, Release};
+use crate::strangers::Strangers;
 use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
@@ -67,6 +68,7 @@ pub(crate) struct World {
     pub(crate) guard: Option<Guard>,
     /// Its store answers.
     pub(crate) store: bool,
+    pub(crate) strangers: Strangers,
     writes: u32,
 }
 
@@ -141,6 +143,7 @@ impl World {
             restores: Vec::new(),
             guard: None,
             store: true,
+            strangers: Strangers::default(),
             writes: 0,
         }
     }
@@ -189,6 +192,7 @@ impl World {
             restores,
             guard,
             store,
+            strangers,
             writes,
         } = self;
         (
@@ -202,7 +206,7 @@ impl World {
             store,
         )
             .hash(hasher);
-        (acknowledged, electing, founded, writes, stored).hash(hasher);
+        (acknowledged, electing, founded, writes, stored, strangers).hash(hasher);
         format!("{restores:?} {guard:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }

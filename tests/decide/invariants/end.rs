@@ -120,6 +120,10 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             | Deed::GaveUp
             | Deed::Wrote(_) => None,
         },
-        Fact::Deed { .. } | Fact::Refused { .. } | Fact::Spun { .. } | Fact::Elected { .. } => None,
+        Fact::Deed { .. }
+        | Fact::Refused { .. }
+        | Fact::Spun { .. }
+        | Fact::Trespassed { .. }
+        | Fact::Elected { .. } => None,
     })
 }

@@ -18,6 +18,7 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
+        let trespass = self.stranger_of(action);
         let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
@@ -33,7 +34,10 @@ impl World {
             }
             Effect::Event { .. } => return Ok(()),
             Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
-            Effect::Issue { secret, order } => self.issue(secret, order)?,
+            Effect::Issue { secret, order } => {
+                self.admit(ObjectKind::Secret, secret, pre.object.as_ref())?;
+                self.issue(secret, order)?
+            }
             Effect::AnnotatePod { name, annotations } => {
                 let pod = self.kube.pods.get_mut(name).ok_or("not found")?;
                 if !is_same(pre.object.as_ref(), &pod.api.uid) {
@@ -94,6 +98,10 @@ impl World {
             Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
         };
         self.moves += 1;
+        if let Some(stranger) = trespass {
+            let what = format!("{} of {stranger}", effect.name());
+            self.facts.push(Fact::Trespassed { at: self.now, what });
+        }
         if let Some(before) = before {
             self.facts.push(Fact::Deed {
                 at: self.now,
@@ -111,15 +119,7 @@ impl World {
         object: &Child,
         pre: Option<&ObjectPrecondition>,
     ) -> Result<Deed, &'static str> {
-        let found = self.kube.head(object.kind(), object.name());
-        match (found.seen(), pre) {
-            (Some(_), Some(ObjectPrecondition::Absent)) => return Err("already exists"),
-            (Some(head), Some(ObjectPrecondition::Present { uid })) if head.uid != *uid => {
-                return Err("the UID does not match");
-            }
-            (None, Some(ObjectPrecondition::Present { .. })) => return Err("not found"),
-            (Some(_) | None, _) => {}
-        }
+        self.admit(object.kind(), object.name(), pre)?;
         let clock = self.clock();
         if let Some(number) = self.kube.apply(object, clock.0) {
             self.after(20, 300, Timer::Schedule(number));
@@ -137,6 +137,23 @@ impl World {
             Some("new") => Deed::StartedNew(object.name().to_owned()),
             Some(_) | None => Deed::Wrote("Apply"),
         })
+    }
+
+    /// The API server writes onto the object that was decided on, or where there is none.
+    fn admit(
+        &self,
+        kind: ObjectKind,
+        name: &str,
+        pre: Option<&ObjectPrecondition>,
+    ) -> Result<(), &'static str> {
+        match (self.kube.head(kind, name).seen(), pre) {
+            (Some(_), Some(ObjectPrecondition::Absent)) => Err("already exists"),
+            (Some(head), Some(ObjectPrecondition::Present { uid })) if head.uid != *uid => {
+                Err("the UID does not match")
+            }
+            (None, Some(ObjectPrecondition::Present { .. })) => Err("not found"),
+            (Some(_) | None, _) => Ok(()),
+        }
     }
 
     fn delete(&mut self, kind: ObjectKind, name: &str, grace: Option<i64>) -> Deed {

@@ -101,6 +101,12 @@ impl fmt::Display for Fault {
             Self::TakeBack => write!(f, "somebody deletes what asks for a restore"),
             Self::Guard => write!(f, "somebody wants a backup before risky acts"),
             Self::NoStore => write!(f, "the store of backups does not answer"),
+            Self::Intrude(which) => {
+                write!(
+                    f,
+                    "somebody puts another object, {which}, in the place of ours"
+                )
+            }
         }
     }
 }

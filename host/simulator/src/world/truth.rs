@@ -11,7 +11,7 @@ use crate::fact::{MemberTruth, Truth};
 impl World {
     fn blank_pods(&self) -> Vec<String> {
         let pods = self.kube.pods.values();
-        pods.filter(|pod| pod.api.claim.is_none())
+        pods.filter(|pod| pod.api.claim.is_none() && self.is_own(&pod.api.owner))
             .filter(|pod| {
                 let data = pod.disk.and_then(|disk| self.etcd.data(disk));
                 !data.is_some_and(|data| self.acknowledged.iter().any(|write| data.holds(*write)))
@@ -105,11 +105,17 @@ impl World {
                 .kube
                 .pods
                 .iter()
-                .filter(|(_, pod)| pod.api.deleted.is_none())
+                .filter(|(_, pod)| pod.api.deleted.is_none() && self.is_own(&pod.api.owner))
                 .map(|(name, _)| name.clone())
                 .collect(),
             blank: self.blank_pods(),
-            claims: self.kube.claims.keys().cloned().collect(),
+            claims: self
+                .kube
+                .claims
+                .iter()
+                .filter(|(_, claim)| self.is_own(&claim.api.owner))
+                .map(|(name, _)| name.clone())
+                .collect(),
             services: self.kube.services.keys().cloned().collect(),
             budget: self
                 .kube

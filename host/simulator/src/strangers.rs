@@ -1,0 +1,169 @@
+//! Objects of somebody else under names that the cluster uses: how they come to be, which of them the operator knows, and
+//! whether it touches one.
+//!
+//! Nothing runs in them. Those without the cluster's labels are in no cache: the operator meets them when it reads afresh.
+
+use contract::{Action, Child, Effect, ForeignObject, ObjectKind, TlsRole, names};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::secrets;
+use crate::world::{NAME, World};
+
+/// Their owner.
+const OWNER: &str = "uid-of-somebody-else";
+
+/// What the operator does not see of its own accord, and what of that it has met.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Strangers {
+    /// There was one.
+    came: bool,
+    unlabelled: Vec<(ObjectKind, String)>,
+    met: Vec<(ObjectKind, String)>,
+}
+
+impl World {
+    /// Somebody removes one of the cluster's objects, where it is there, and makes one of their own of that name.
+    pub(crate) fn intrude(&mut self, which: u32) {
+        let (kind, which) = match (which % 5, which / 5) {
+            (0, rest) => (ObjectKind::Pod, rest),
+            (1, rest) => (ObjectKind::PersistentVolumeClaim, rest),
+            (2, rest) => (ObjectKind::Service, rest),
+            (3, rest) => (ObjectKind::PodDisruptionBudget, rest),
+            (_, rest) => (ObjectKind::Secret, rest),
+        };
+        let (is_labelled, which) = (which % 2 == 0, which / 2);
+        let Some(name) = self.name_to_take(kind, which) else {
+            return;
+        };
+        self.strangers.came = true;
+        self.remove(kind, &name);
+        let metadata = ObjectMeta {
+            name: Some(name.clone()),
+            labels: is_labelled.then(|| names::labels(NAME)),
+            owner_references: Some(vec![OwnerReference {
+                uid: OWNER.to_owned(),
+                controller: Some(true),
+                ..OwnerReference::default()
+            }]),
+            ..ObjectMeta::default()
+        };
+        if !is_labelled {
+            self.strangers.unlabelled.push((kind, name.clone()));
+        }
+        let object = match kind {
+            ObjectKind::Pod => Child::Pod(core::Pod {
+                metadata,
+                ..core::Pod::default()
+            }),
+            ObjectKind::PersistentVolumeClaim => {
+                Child::PersistentVolumeClaim(core::PersistentVolumeClaim {
+                    metadata,
+                    ..core::PersistentVolumeClaim::default()
+                })
+            }
+            ObjectKind::Service => Child::Service(core::Service {
+                metadata,
+                ..core::Service::default()
+            }),
+            ObjectKind::PodDisruptionBudget => Child::PodDisruptionBudget(PodDisruptionBudget {
+                metadata,
+                ..PodDisruptionBudget::default()
+            }),
+            ObjectKind::Secret => {
+                let number = self.kube.number();
+                self.kube
+                    .secrets
+                    .insert(name, secrets::blank(number, OWNER));
+                self.changed = true;
+                return;
+            }
+        };
+        self.kube.apply(&object, self.clock().0);
+        self.changed = true;
+    }
+
+    fn name_to_take(&self, kind: ObjectKind, which: u32) -> Option<String> {
+        Some(match kind {
+            ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => self.chosen(which)?,
+            ObjectKind::Service if which.is_multiple_of(2) => names::client_service(NAME),
+            ObjectKind::Service => names::peer_service(NAME),
+            ObjectKind::PodDisruptionBudget => names::disruption_budget(NAME),
+            ObjectKind::Secret => match which % 4 {
+                0 => names::authorities_secret(NAME),
+                1 => names::made_secret(NAME, TlsRole::Peer),
+                2 => names::made_secret(NAME, TlsRole::Server),
+                _ => names::made_secret(NAME, TlsRole::Operator),
+            },
+        })
+    }
+
+    fn remove(&mut self, kind: ObjectKind, name: &str) {
+        match kind {
+            ObjectKind::Pod => self.delete_pod(name, Some(0)),
+            ObjectKind::PersistentVolumeClaim => {
+                self.delete_pod(name, Some(0));
+                self.delete_claim(name);
+            }
+            ObjectKind::Service => {
+                self.kube.services.remove(name);
+            }
+            ObjectKind::PodDisruptionBudget => {
+                self.kube.budgets.remove(name);
+            }
+            ObjectKind::Secret => {
+                self.kube.secrets.remove(name);
+            }
+        }
+    }
+
+    pub(crate) fn is_own(&self, owner: &Option<String>) -> bool {
+        owner.as_deref() != Some(OWNER)
+    }
+
+    /// Whether a watch by labels shows this object.
+    pub(crate) fn is_shown(&self, kind: ObjectKind, name: &str, owner: Option<&str>) -> bool {
+        let mut unlabelled = self.strangers.unlabelled.iter();
+        owner != Some(OWNER) || !unlabelled.any(|one| one.0 == kind && one.1 == name)
+    }
+
+    /// The operator remembers what stands where it wanted to put something, as the host does.
+    pub(crate) fn meet(&mut self, action: &Action) {
+        if let (Effect::Apply { object }, Some(_)) = (&action.effect, self.stranger_of(action)) {
+            let met = (object.kind(), object.name().to_owned());
+            if !self.strangers.met.contains(&met) {
+                self.strangers.met.push(met);
+                self.strangers.met.sort();
+            }
+        }
+    }
+
+    /// What the operator has met and what still stands there.
+    pub(crate) fn foreign(&self) -> Vec<ForeignObject> {
+        let met = self.strangers.met.iter();
+        let standing = met.filter(|(kind, name)| self.is_of_others(*kind, name));
+        let foreign = standing.map(|(kind, name)| ForeignObject {
+            kind: *kind,
+            name: name.clone(),
+            owner: "Somebody/else".to_owned(),
+        });
+        self.given.foreign.iter().cloned().chain(foreign).collect()
+    }
+
+    /// Somebody else's object that the action is about.
+    pub(crate) fn stranger_of(&self, action: &Action) -> Option<String> {
+        if !self.strangers.came {
+            return None;
+        }
+        let (kind, name) = envelope::reads(action).object?;
+        self.is_of_others(kind, &name)
+            .then(|| format!("{} {name}", kind.name()))
+    }
+
+    fn is_of_others(&self, kind: ObjectKind, name: &str) -> bool {
+        let head = self.kube.head(kind, name);
+        let head = head.seen();
+        head.is_some_and(|head| head.owner.as_deref() == Some(OWNER))
+    }
+}

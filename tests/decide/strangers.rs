@@ -1,0 +1,94 @@
+//! Histories in which objects of others stand where the cluster's did: under its names, with its labels or without.
+//!
+//! What must hold of them is the invariants'. Whether the cluster comes to its goal is not asked: somebody else has what it
+//! needs.
+
+use contract::{Objects, Observed, Snapshot};
+use simulator::{Fact, Plan, simulate};
+
+use super::goal::{is_goal, is_hopeless};
+use super::invariants::judge;
+use super::{DOUBTED, HISTORIES, MAD, history, mad, number, run, tell};
+
+#[test]
+fn nothing_of_somebody_elses_is_changed_or_deleted() {
+    let first = number("SIMULATOR_FIRST_SEED", 1);
+    let count = number("SIMULATOR_HISTORIES", HISTORIES) / DOUBTED;
+    let seeds: Vec<u64> = (first..first + count).collect();
+    let found = run(&seeds, Plan::with_strangers, |plan| {
+        let facts = history(plan, false).facts;
+        let mut deeds = facts
+            .iter()
+            .filter(|fact| !matches!(fact, Fact::Spun { .. }));
+        deeds.find_map(judge)
+    });
+    eprintln!("{count} histories with objects of others");
+    if let Some((seed, violation)) = found.first() {
+        let told = tell(Plan::with_strangers(*seed), violation);
+        panic!(
+            "{} of {count} histories fail: {}\n{told}",
+            found.len(),
+            violation.what
+        );
+    }
+}
+
+/// Nor does it rest on the module: the envelope knows whose each object is.
+#[test]
+fn a_mad_module_touches_nothing_of_somebody_elses() {
+    let count = number("SIMULATOR_HISTORIES", HISTORIES) / MAD;
+    let seeds: Vec<u64> = (1..=count).collect();
+    let found = run(&seeds, Plan::with_strangers, |plan| {
+        let facts = simulate(plan, &mut mad::decide, &is_goal, &is_hopeless, false).facts;
+        let is_trespass = |fact: &&Fact| matches!(fact, Fact::Trespassed { .. });
+        facts.iter().find(is_trespass).and_then(judge)
+    });
+    eprintln!("{count} histories with objects of others and a module gone mad");
+    assert_eq!(found, []);
+}
+
+/// Else the promise would be kept because nothing of somebody else's is ever in the way. To this module all is its own.
+#[test]
+fn objects_of_others_are_in_the_way() {
+    let greedy = |snapshot: &Snapshot| {
+        let mut snapshot = snapshot.clone();
+        let owner = Some(snapshot.resource.uid.clone());
+        let Objects {
+            pods,
+            volumes,
+            services,
+            disruption_budgets,
+            foreign,
+        } = &mut snapshot.objects;
+        foreign.clear();
+        let own = [
+            owners(pods, |pod| &mut pod.owner),
+            owners(volumes, |claim| &mut claim.owner),
+            owners(services, |service| &mut service.owner),
+            owners(disruption_budgets, |budget| &mut budget.owner),
+        ];
+        for found in own.into_iter().flatten() {
+            found.clone_from(&owner);
+        }
+        reconciler::reconcile(&snapshot)
+    };
+    let mut refused = 0;
+    for seed in 1..=40 {
+        let plan = Plan::with_strangers(seed);
+        let told = simulate(&plan, &mut { greedy }, &is_goal, &is_hopeless, true);
+        let mut lines = told.words.iter();
+        refused += u32::from(lines.any(|line| line.ends_with("belongs to somebody else")));
+    }
+    eprintln!("in {refused} of 40 histories the envelope keeps what is somebody else's");
+    assert!(refused > 10);
+}
+
+fn owners<T>(
+    list: &mut Observed<Vec<T>>,
+    owner: impl Fn(&mut T) -> &mut Option<String>,
+) -> Vec<&mut Option<String>> {
+    match list {
+        Observed::Seen(list) => list.iter_mut().map(owner).collect(),
+        Observed::Absent | Observed::Unknown(_) => Vec::new(),
+    }
+}
