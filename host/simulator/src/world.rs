@@ -265,7 +265,8 @@ impl World {
         if !self
             .kube
             .services
-            .contains_key(&contract::names::client_service(NAME))
+            .get(&contract::names::client_service(NAME))
+            .is_some_and(|service| self.is_own(&service.owner))
         {
             return;
         }
