@@ -54,8 +54,20 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && truth.pods == names
         && has_claims
         && has_policy
+        && is_secured(truth)
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
+}
+
+/// Whether members have certificates where the spec asks for them, and nowhere else. Members that are stopped are not
+/// turned, and neither are pods of the archived operator.
+fn is_secured(truth: &Truth) -> bool {
+    truth.size == 0
+        || truth.members.iter().any(|member| member.old)
+        || truth
+            .members
+            .iter()
+            .all(|member| member.secure == truth.wants_tls)
 }
 
 /// Whether the asked version waits for a person: pods of the archived operator get no other image, what another pod policy

@@ -1,10 +1,11 @@
 //! What must hold of every history, whatever went wrong in it.
 //!
 //! Judges facts of the simulated world. Shares no code with the reconciler or the envelope. What one deed may do is
-//! [`deed`]'s, and how a history may end is [`end`]'s.
+//! [`deed`]'s, how a history may end is [`end`]'s, and what a status may say then [`told`]'s.
 
 mod deed;
 mod end;
+mod told;
 
 use simulator::{Deed, Fact, History, Truth};
 

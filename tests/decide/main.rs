@@ -169,6 +169,16 @@ fn no_wrong_clock_and_no_second_operator_breaks_a_promise() {
     eprintln!("{count} histories with wrong clocks and second operators");
 }
 
+/// The address of every member changes in such a turn, and each is started twice. Handshakes are not modelled.
+#[test]
+fn no_turn_of_tls_breaks_a_promise() {
+    let first = number("SIMULATOR_FIRST_SEED", 1);
+    let count = number("SIMULATOR_HISTORIES", HISTORIES) / DOUBTED;
+    let seeds: Vec<u64> = (first..first + count).collect();
+    check(&seeds, Plan::with_turns);
+    eprintln!("{count} histories in which TLS is turned on and off");
+}
+
 /// Else the promises about second operators would hold of nothing.
 #[test]
 fn second_operators_do_things() {
@@ -327,13 +337,14 @@ fn a_module_that_writes_no_status_is_found_out() {
     assert_ne!(violations(&history), []);
 }
 
-/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, with doubts, with restores, with guards, with strangers.
+/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, and of each kind that is drawn beside.
 #[test]
 fn a_seed_is_told_in_words() {
     let seed = number("SIMULATOR_TELL", 0);
     for plan in [
         Plan::of_seed,
         Plan::with_doubts,
+        Plan::with_turns,
         Plan::with_restores,
         Plan::with_guards,
         Plan::with_strangers,

@@ -108,10 +108,10 @@ pub(crate) fn gives_up(status: &EtcdClusterStatus, recorded: &ResourceHead) -> b
 /// No cluster is planned empty while an EtcdRestore of its name is not over.
 pub(crate) fn judge_birth(
     status: &EtcdClusterStatus,
+    recorded: &ResourceHead,
     snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
-    let recorded = ResourceHead::of(&snapshot.resource);
     if status.birth.is_none() || recorded.birth.is_some() {
         return;
     }

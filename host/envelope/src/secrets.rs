@@ -6,34 +6,42 @@ use serde::Deserialize;
 use crate::Refusal;
 use crate::pod::{mounted, own_pods};
 
-/// Each is one that the spec names for that role, that was remembered before, or that a pod of the cluster has.
+/// Each is one that the spec names for that role, that was remembered before, or that a pod of the cluster has. A planned
+/// cluster has those that the spec named when it was planned.
 pub(crate) fn judge_remembered(
     status: &EtcdClusterStatus,
     snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
-    let Some(secrets) = &status.tls else { return };
+    let secrets = status.tls.clone().unwrap_or_default();
     let resource = &snapshot.resource;
     let named = TlsSecrets::of(spec.tls.as_ref(), &resource.name);
-    let before = resource.status.get("tls");
-    let before = before.and_then(|before| TlsSecrets::deserialize(before).ok());
+    let before = remembered(snapshot).unwrap_or_default();
+    let was_planned = resource.status.get("birth").is_some();
     for role in TlsRole::ALL {
-        let Some(secret) = secrets.of_role(role) else {
-            continue;
+        let (told, was) = (secrets.of_role(role), before.of_role(role));
+        let is_kept = told == was && (was_planned || status.birth.is_none());
+        let is_known = match told {
+            _ if told == named.of_role(role) || is_kept => true,
+            // Else its members would be founded in plain text although the spec asks for certificates.
+            None => status.birth.is_none() || role.mount().is_none(),
+            Some(secret) => own_pods(snapshot).any(|pod| mounted(pod, role) == Some(secret)),
         };
-        let was = before.as_ref().and_then(|before| before.of_role(role));
-        let is_known = named.of_role(role) == Some(secret)
-            || was == Some(secret)
-            || own_pods(snapshot).any(|pod| mounted(pod, role) == Some(secret));
         if !is_known {
             refusals.push(Refusal::RewrittenStatus {
                 field: "tls",
                 from: was.unwrap_or("none").to_owned(),
-                to: secret.to_owned(),
+                to: told.unwrap_or("none").to_owned(),
             });
         }
     }
+}
+
+/// The Secrets that the status remembers, if it can be read.
+pub(crate) fn remembered(snapshot: &Snapshot) -> Option<TlsSecrets> {
+    let secrets = snapshot.resource.status.get("tls")?;
+    TlsSecrets::deserialize(secrets).ok()
 }
 
 #[cfg(test)]
@@ -42,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::fixtures::{CLUSTER_ID, action, decision, resource, snapshot_of};
+    use crate::fixtures::{CLUSTER_ID, action, birth, decision, resource, snapshot_of};
     use crate::permit;
 
     fn rules(secret: &str, snapshot: &Snapshot) -> Vec<&'static str> {
@@ -70,6 +78,38 @@ mod tests {
         snapshot.resource.status["tls"] = json!({"peer": "before"});
         assert_eq!(rules("named", &snapshot), [""; 0]);
         assert_eq!(rules("before", &snapshot), [""; 0]);
+    }
+
+    #[test]
+    fn a_cluster_is_planned_with_the_certificates_that_the_spec_asks_for() {
+        let mut snapshot = snapshot_of(resource());
+        snapshot.resource.status = json!(null);
+        let plan = |peer: Option<&str>| {
+            let mut status = EtcdClusterStatus {
+                birth: serde_json::from_value(birth()).ok(),
+                ..EtcdClusterStatus::default()
+            };
+            let peer = peer.map(str::to_owned);
+            status.tls = Some(TlsSecrets {
+                peer,
+                ..TlsSecrets::default()
+            });
+            status
+        };
+        let rules = |status: EtcdClusterStatus, snapshot: &Snapshot| {
+            let spec = serde_json::from_value(snapshot.resource.spec.clone()).expect("a spec");
+            let mut refusals = Vec::new();
+            judge_remembered(&status, snapshot, &spec, &mut refusals);
+            refusals.len()
+        };
+        assert_eq!(rules(plan(None), &snapshot), 0);
+        snapshot.resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "named"}}});
+        assert_eq!(rules(plan(Some("named")), &snapshot), 0);
+        assert_eq!(rules(plan(None), &snapshot), 1, "it would speak plain text");
+        snapshot.resource.status["birth"] = birth();
+        assert_eq!(rules(plan(None), &snapshot), 0, "planned before the edit");
+        snapshot.resource.status["tls"] = json!({"peer": "named"});
+        assert_eq!(rules(plan(None), &snapshot), 1, "it was planned with them");
     }
 
     #[test]

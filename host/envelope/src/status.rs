@@ -28,12 +28,12 @@ pub(crate) fn judge_status(
 ) {
     let recorded = ResourceHead::of(&snapshot.resource);
     let words = |id: Option<String>| id.unwrap_or_else(|| "none".to_owned());
-    let rewritten = match recorded.cluster_id {
+    let rewritten = match &recorded.cluster_id {
         Observed::Absent => None,
-        Observed::Seen(id) if status.cluster_id == Some(id) => None,
+        Observed::Seen(id) if status.cluster_id == Some(*id) => None,
         Observed::Seen(_) if gives_up(status, &recorded) => None,
         Observed::Seen(id) => Some(id.to_string()),
-        Observed::Unknown(why) => Some(why),
+        Observed::Unknown(why) => Some(why.clone()),
     };
     if let Some(from) = rewritten {
         let to = words(status.cluster_id.map(|id| id.to_string()));
@@ -43,7 +43,7 @@ pub(crate) fn judge_status(
             to,
         });
     }
-    judge_birth(status, snapshot, refusals);
+    judge_birth(status, &recorded, snapshot, refusals);
     // Pods may keep to the plan's image after an edit of the spec, so the plan itself is held to the spec.
     if let (Some(birth), Ok(spec)) = (&status.birth, spec)
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)

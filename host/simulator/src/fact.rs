@@ -2,7 +2,7 @@
 //!
 //! States what is so and judges nothing.
 
-use contract::{ClusterId, MemberId, Reason, RestorationStage, RiskyAct};
+use contract::{ClusterId, EtcdClusterStatus, MemberId, Reason, RestorationStage, RiskyAct};
 
 use crate::release::Release;
 
@@ -106,6 +106,8 @@ pub struct Truth {
     pub label: Option<String>,
     /// `spec.pod` asks for claims.
     pub wants_claims: bool,
+    /// `spec.TLS` leaves certificates to the operator.
+    pub wants_tls: bool,
     /// The member that `spec.quorumRecovery` names, if it names this cluster.
     pub consent: Option<String>,
     /// The member that `status.recovery` says is made the only one, at this moment.
@@ -161,6 +163,8 @@ pub struct MemberTruth {
     pub full: bool,
     /// The same label on its pod.
     pub label: Option<String>,
+    /// Its pod has certificates for the other members.
+    pub secure: bool,
     /// What it runs.
     pub release: Option<Release>,
     /// It runs, and is about to be restarted with another image.
@@ -186,6 +190,10 @@ pub struct End {
     pub passes: u32,
     /// The last passes in words, for a history that found no end.
     pub last_words: Vec<String>,
+    /// The status that people read then.
+    pub status: EtcdClusterStatus,
+    /// `metadata.generation` of the resource.
+    pub generation: i64,
 }
 
 /// A history.

@@ -58,6 +58,8 @@ impl World {
             Fault::Claims => self.edit(|spec| {
                 spec["pod"]["persistentVolumeClaimSpec"] = claim();
             }),
+            Fault::Tls(true) => self.edit(|spec| spec["TLS"] = json!({"auto": {}})),
+            Fault::Tls(false) => self.edit(|spec| spec["TLS"] = json!(null)),
             Fault::Pause => self.edit(|spec| spec["paused"] = true.into()),
             Fault::FillWithHistory => self.fill(Filling::History),
             Fault::FillWithKeys => self.fill(Filling::Keys),
@@ -111,6 +113,7 @@ impl World {
             | Fault::Version(_)
             | Fault::Label(_)
             | Fault::Claims
+            | Fault::Tls(_)
             | Fault::Resize(_)
             | Fault::Consent
             | Fault::RashConsent(_)

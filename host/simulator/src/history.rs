@@ -7,7 +7,9 @@ mod rival;
 
 use std::hash::{Hash, Hasher};
 
-use contract::{Decision, OutcomeKind, PastOutcome, Reason, Snapshot};
+use contract::{Decision, EtcdClusterStatus, Finding, OutcomeKind, PastOutcome, Snapshot};
+
+use serde::Deserialize;
 
 use crate::execute::InFlight;
 use crate::fact::{End, Fact, History, Truth};
@@ -58,14 +60,16 @@ pub fn simulate(
             }
         }
     };
-    let Pass {
-        acted: _,
-        reasons,
-        words: last_words,
-    } = last;
+    let findings = last.findings.iter();
+    let last_words = findings.clone().map(in_words).collect();
+    let reasons = findings.map(|finding| finding.reason).collect();
     let truth = world.truth();
     let World {
-        facts, words, now, ..
+        facts,
+        words,
+        now,
+        kube,
+        ..
     } = world;
     let end = End {
         at: now,
@@ -75,6 +79,8 @@ pub fn simulate(
         reasons,
         passes: operator.passes,
         last_words,
+        status: EtcdClusterStatus::deserialize(&kube.resource.status).unwrap_or_default(),
+        generation: kube.resource.generation,
     };
     History {
         facts,
@@ -85,8 +91,7 @@ pub fn simulate(
 
 pub(crate) struct Pass {
     pub(crate) acted: bool,
-    reasons: Vec<Reason>,
-    words: Vec<String>,
+    findings: Vec<Finding>,
 }
 
 #[derive(Clone)]
@@ -171,7 +176,7 @@ impl Operator {
             schema: _,
             actions,
             requeue,
-            report,
+            report: _,
         } = &decision;
         let mut acted = !actions.is_empty();
         let permitted = envelope::permit(&decision, decided_on);
@@ -212,16 +217,6 @@ impl Operator {
                 effects,
             });
         }
-        let words = report
-            .findings
-            .iter()
-            .map(|finding| format!("{}: {}", finding.reason, finding.message))
-            .collect();
-        let reasons = report
-            .findings
-            .iter()
-            .map(|finding| finding.reason)
-            .collect();
         let wished = requeue.map_or(30_000, |requeue| requeue.after.0);
         self.idle = if acted { 0 } else { self.idle + 1 };
         // Looking again at the same world is only of use to see patience run out.
@@ -233,8 +228,7 @@ impl Operator {
         self.next = world.now + wished.max(floor);
         Some(Pass {
             acted,
-            reasons,
-            words,
+            findings: decision.report.findings,
         })
     }
 
@@ -297,6 +291,10 @@ fn is_during(world: &World, kind: Fault) -> bool {
     })
 }
 
+fn in_words(finding: &Finding) -> String {
+    format!("{}: {}", finding.reason, finding.message)
+}
+
 fn tell_pass(world: &World, snapshot: &Snapshot, decision: &Decision) -> String {
     let truth = world.truth();
     let members: Vec<String> = truth
@@ -327,12 +325,7 @@ fn tell_pass(world: &World, snapshot: &Snapshot, decision: &Decision) -> String 
             )
         })
         .collect();
-    let findings: Vec<String> = decision
-        .report
-        .findings
-        .iter()
-        .map(|finding| format!("{}: {}", finding.reason, finding.message))
-        .collect();
+    let findings: Vec<String> = decision.report.findings.iter().map(in_words).collect();
     format!(
         "pass: size {} members [{}] pods [{}] | {} actions | {}",
         truth.size,

@@ -27,7 +27,7 @@ impl World {
         snapshot.now = Millis(self.clock().0 + self.off);
         snapshot.entropy = format!("{:032x}", self.rng.u128(..));
         snapshot.etcd = self.view();
-        snapshot.secrets = self.secrets();
+        self.look_at_secrets(&mut snapshot.secrets);
         snapshot.outcomes = outcomes.to_vec();
         snapshot
     }
@@ -250,7 +250,7 @@ impl World {
                     },
                     peer_urls: vec![url.to_owned()],
                     client_urls: if row.started {
-                        vec![url.replace("2380", "2379")]
+                        vec![[url.strip_suffix("2380").unwrap_or(url), "2379"].concat()]
                     } else {
                         Vec::new()
                     },

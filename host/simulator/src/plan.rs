@@ -102,6 +102,8 @@ pub enum Fault {
     Label(u8),
     /// `spec.pod` asks for claims from now on.
     Claims,
+    /// `spec.TLS` leaves certificates to the operator from now on, or there are none any more.
+    Tls(bool),
     /// `spec.paused` is true for a while.
     Pause,
     /// Clients fill the quota with history.

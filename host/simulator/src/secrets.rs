@@ -9,29 +9,38 @@ use k8s_openapi::api::core::v1 as core;
 use crate::fact::Deed;
 use crate::world::World;
 
+/// Whether a spec leaves certificates to the operator.
+pub(crate) fn is_secure(spec: &serde_json::Value) -> bool {
+    let auto = spec.get("TLS").and_then(|tls| tls.get("auto"));
+    auto.is_some_and(|auto| !auto.is_null())
+}
+
 /// How long certificates and authorities last.
 const LASTS: Millis = Millis::seconds(90 * 86_400);
 
 impl World {
-    /// What a snapshot shows: the Secrets that the operator makes, whether they are there or not.
-    pub(crate) fn secrets(&self) -> BTreeMap<String, Observed<Secret>> {
+    /// Brings what a snapshot shows up to date: the Secrets that the operator makes, whether they are there or not.
+    pub(crate) fn look_at_secrets(&self, held: &mut BTreeMap<String, Observed<Secret>>) {
         let resource = &self.kube.resource;
-        if resource
-            .spec
-            .pointer("/TLS/auto")
-            .is_none_or(serde_json::Value::is_null)
-        {
-            return self.given.secrets.clone();
+        // Those of the spec, and those that members are started with.
+        if !is_secure(&resource.spec) && resource.status.get("tls").is_none() {
+            if *held != self.given.secrets {
+                held.clone_from(&self.given.secrets);
+            }
+            return;
         }
         let made = TlsRole::ALL.map(|role| names::made_secret(&resource.name, role));
         let all = made
             .into_iter()
             .chain([names::authorities_secret(&resource.name)]);
-        all.map(|name| {
-            let found = self.kube.secrets.get(&name).cloned();
-            (name, found.map_or(Observed::Absent, Observed::Seen))
-        })
-        .collect()
+        for name in all {
+            match (self.kube.secrets.get(&name), held.get(&name)) {
+                (Some(secret), Some(Observed::Seen(same))) if same == secret => {}
+                (None, Some(Observed::Absent)) => {}
+                (Some(secret), _) => drop(held.insert(name, Observed::Seen(secret.clone()))),
+                (None, _) => drop(held.insert(name, Observed::Absent)),
+            }
+        }
     }
 
     /// Carries out an order.

@@ -297,7 +297,7 @@ pub(crate) fn claim() -> serde_json::Value {
 
 /// `spec.pod.labels.team`.
 fn label(spec: &serde_json::Value) -> Option<&str> {
-    spec.pointer("/pod/labels/team")?.as_str()
+    spec.get("pod")?.get("labels")?.get("team")?.as_str()
 }
 
 /// `spec.version`, or what its absence means.

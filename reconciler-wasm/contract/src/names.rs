@@ -116,7 +116,7 @@ pub fn made_secret(cluster: &str, role: TlsRole) -> String {
         TlsRole::Server => "server",
         TlsRole::Operator => "client",
     };
-    format!("{cluster}-{role}-tls")
+    [cluster, "-", role, "-tls"].concat()
 }
 
 /// Name of the Secret with the authorities that the operator makes, and their keys.
@@ -143,15 +143,16 @@ pub fn labels(cluster: &str) -> BTreeMap<String, String> {
 /// DNS name of a member: `<member>.<cluster>.<namespace>.svc<domain>`.
 #[must_use]
 pub fn member_host(member: &str, cluster: &str, namespace: &str, domain: &str) -> String {
-    format!("{member}.{cluster}.{namespace}.svc{domain}")
+    [member, ".", cluster, ".", namespace, ".svc", domain].concat()
 }
 
 /// The member's name in a peer or client URL: the first label of its host. None when the URL has no host.
 #[must_use]
 pub fn member_of_url(url: &str) -> Option<&str> {
-    let (_scheme, rest) = url.split_once("://")?;
-    let host = rest.split(['/', ':']).next()?;
-    host.split('.').next().filter(|label| !label.is_empty())
+    let (_scheme, rest) = url.split_once(':')?;
+    let host = rest.strip_prefix("//")?;
+    let label = host.split(['.', '/', ':']).next();
+    label.filter(|label| !label.is_empty())
 }
 
 #[cfg(test)]

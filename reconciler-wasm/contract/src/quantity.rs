@@ -31,7 +31,7 @@ pub fn bytes(text: &str) -> Option<u128> {
     // No volume is measured finer.
     let fraction = fraction.get(..9).unwrap_or(fraction);
     let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let digits: u128 = [whole, fraction].concat().parse().ok()?;
     Some(digits.checked_mul(factor)? / scale)
 }
 

@@ -128,12 +128,14 @@ pub(crate) fn render(
         },
         restoration,
         backup_before: step::guard::remembered(cluster, situation, living, step),
-        member_records: memory.member_records.clone(),
+        member_records: match living {
+            Some(living) => records::records(&cluster.tls, situation, living, step),
+            None => memory.member_records.clone(),
+        },
         space_cure: step::space::remembered(situation, step),
         decided_by: memory.decided_by.clone(),
     };
     if let Some(living) = living {
-        status.member_records = records::records(&cluster.tls, situation, living, step);
         count(&mut status, living);
         if let (Stage::Formed { .. }, Plan::Move(_)) =
             (&situation.stage, upgrade::plan(cluster, living))
@@ -190,7 +192,7 @@ fn phase(before: Phase, cluster_id: Option<ClusterId>, planned: bool) -> Phase {
 fn selector(cluster: &str) -> String {
     let labels: Vec<String> = names::labels(cluster)
         .iter()
-        .map(|(key, value)| format!("{key}={value}"))
+        .map(|(key, value)| [key.as_str(), "=", value].concat())
         .collect();
     labels.join(",")
 }

@@ -32,7 +32,7 @@ pub(crate) struct Tls {
     /// What keeps new members from working; empty when all is well.
     complaints: Vec<Complaint>,
     authorities: Authorities,
-    /// A pod that is made would find its files, and the spec or a living pod names its Secrets.
+    /// A pod that is made would find its files.
     can_build: bool,
     /// The operator makes the certificates, so what is missing is its own to do.
     is_made: bool,
@@ -263,9 +263,7 @@ fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: 
         let files = role.files(has);
         complaints.extend(complaint(cluster, snapshot, role, name, files, members));
         let is_in_pods = role.mount().is_some();
-        let is_named =
-            cluster.wanted_tls.of_role(role) == Some(name) || mounts(snapshot, role, name);
-        can_build &= !is_in_pods || (files.all().into_iter().all(has) && is_named);
+        can_build &= !is_in_pods || files.all().into_iter().all(has);
         Some(files)
     };
     let (peer, server) = (files(TlsRole::Peer), files(TlsRole::Server));
@@ -282,22 +280,4 @@ fn resolve(cluster: &Cluster, snapshot: &Snapshot, in_use: TlsSecrets, members: 
         plain_clients: cluster.plain_clients,
         turn: Turn::default(),
     }
-}
-
-/// Whether a pod of the cluster has that Secret for that role.
-fn mounts(snapshot: &Snapshot, role: TlsRole, secret: &str) -> bool {
-    snapshot
-        .objects
-        .pods
-        .seen()
-        .into_iter()
-        .flatten()
-        .any(|pod| {
-            let mounted = match role {
-                TlsRole::Peer => pod.peer_secret.as_deref(),
-                TlsRole::Server => pod.server_secret.as_deref(),
-                TlsRole::Operator => None,
-            };
-            pod.owner.as_deref() == Some(snapshot.resource.uid.as_str()) && mounted == Some(secret)
-        })
 }

@@ -5,6 +5,7 @@
 use contract::Reason;
 use simulator::{Deed, End, Fact, History, Truth};
 
+use super::told::untold;
 use super::{Violation, violation};
 use crate::goal::{is_goal, is_hopeless};
 
@@ -17,6 +18,8 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         reasons,
         passes,
         last_words,
+        status,
+        generation,
     } = &history.end;
     // Nobody can know what became of disks that nobody uses.
     if is_hopeless(truth) && truth.size == 0 && truth.pods.is_empty() {
@@ -44,7 +47,8 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
             )
         };
     }
-    if *rested && is_told(truth) {
+    let untold = untold(truth, status, *generation);
+    if *rested && is_told(truth) && untold.is_empty() {
         return None;
     }
     // Whoever takes an EtcdRestore back in the middle has to say what else is to become of the cluster.
@@ -55,7 +59,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         return violation(
             "the status claims what is so",
             *at,
-            format!("{last_words:?}, {truth:?}"),
+            format!("{untold:?}: {last_words:?}, {truth:?}, {status:?}"),
         );
     }
     let promise = if is_goal(truth) {

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::volume::{mounted, own_pods, role_of};
 use crate::Refusal;
 use crate::arguments::InitialCluster;
+use crate::secrets::remembered;
 
-/// A founding member has TLS where the spec asks for it, any other where a living member has it, unless it is to be reached
+/// A founding member has TLS where the spec asks for it and did so when the cluster was planned, any other where a living member has it, unless it is to be reached
 /// in plain text; and whoever mounts certificates uses them.
 pub(super) fn judge_tls(
     pod: &str,
@@ -23,18 +24,29 @@ pub(super) fn judge_tls(
     refusals: &mut Vec<Refusal>,
 ) {
     let wanted = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
+    let is_planned = snapshot.resource.status.get("birth").is_some();
+    let planned = is_planned.then(|| remembered(snapshot).unwrap_or_default());
+    // A plan that is given up makes room for one by the spec.
+    let asks = |role: TlsRole| {
+        let is_planned = planned
+            .as_ref()
+            .is_none_or(|all| all.of_role(role).is_some());
+        is_planned && wanted.of_role(role).is_some()
+    };
     for role in TlsRole::ALL
         .into_iter()
         .filter(|role| role.mount().is_some())
     {
-        let founds = start == InitialCluster::New && wanted.of_role(role).is_some();
+        let founds = start == InitialCluster::New && asks(role);
         let others_do = own_pods(snapshot).any(|pod| mounted(pod, role).is_some());
         let has_files = found
             .volumes
             .iter()
             .flatten()
             .any(|volume| role_of(&volume.name) == Some(role));
-        if !(founds || others_do || has_files) {
+        // Whoever founds a cluster anew in plain text does not join those that are there.
+        let joins = start != InitialCluster::New && others_do;
+        if !(founds || joins || has_files) {
             continue;
         }
         let may_be_plain = start != InitialCluster::New

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec, SecretVolumeSource, Volume,
 
 use super::fill::is_stores_secret;
 use crate::Refusal;
+use crate::secrets::remembered;
 
 /// Own claim, empty directory, or the Secret that the spec names for the role the volume is called after.
 pub(super) fn judge_volume(
@@ -43,8 +44,8 @@ pub(super) fn judge_volume(
     }
 }
 
-/// After an edit of the spec it may also be the Secret that a pod of the cluster has for that role: that one was judged
-/// when it was made.
+/// After an edit of the spec it may also be the Secret that a pod of the cluster has for that role, or that the status
+/// remembers for it, where no pod is left: each was judged when it was written.
 fn is_secret_of_its_role(
     volume: &str,
     secret: &SecretVolumeSource,
@@ -61,7 +62,8 @@ fn is_secret_of_its_role(
     };
     let named = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
     let is_in_use = own_pods(snapshot).any(|pod| mounted(pod, role) == Some(name));
-    *secret == whole && (named.of_role(role) == Some(name) || is_in_use)
+    let is_remembered = || remembered(snapshot).is_some_and(|all| all.of_role(role) == Some(name));
+    *secret == whole && (named.of_role(role) == Some(name) || is_in_use || is_remembered())
 }
 
 /// The role whose certificates a volume holds.

@@ -24,6 +24,8 @@ const DOUBTS: u64 = 0xd0_0b75;
 const GUARDS: u64 = 0x6a_4d5e;
 /// And for objects of others.
 const STRANGERS: u64 = 0x57_4a4e;
+/// And for TLS.
+const TURNS: u64 = 0x7_0415;
 /// And for networks between members.
 const PARTITIONS: u64 = 0x9a_4717;
 
@@ -61,6 +63,14 @@ impl Plan {
     pub fn with_strangers(seed: u64) -> Self {
         let mut plan = Self::with_restores(seed);
         plan.faults.extend(strangers(seed));
+        plan
+    }
+
+    /// The plan of a seed, in which people turn TLS on and off while the cluster lives, once to four times.
+    #[must_use]
+    pub fn with_turns(seed: u64) -> Self {
+        let mut plan = Self::of_seed(seed);
+        plan.faults.extend(turns(seed, plan.tls));
         plan
     }
 
@@ -153,6 +163,7 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Version(_)
         | Fault::Label(_)
         | Fault::Claims
+        | Fault::Tls(_)
         | Fault::Resize(_)
         | Fault::Consent
         | Fault::RashConsent(_)
@@ -336,6 +347,24 @@ fn strangers(seed: u64) -> Vec<Planned> {
             ][rng.usize(0..3)],
             lasts: 0,
             fault: Fault::Intrude(rng.u32(0..80)),
+        })
+        .collect()
+}
+
+/// TLS turned to what it is not, and back again, sometimes in the middle of a turn.
+fn turns(seed: u64, mut secure: bool) -> Vec<Planned> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ TURNS);
+    let mut at = rng.i64(0..FAULTS_UNTIL);
+    (0..rng.u8(1..5))
+        .map(|_| {
+            secure = !secure;
+            let planned = Planned {
+                at,
+                lasts: 0,
+                fault: Fault::Tls(secure),
+            };
+            at += [300, 3_000, 30_000, 300_000][rng.usize(0..4)];
+            planned
         })
         .collect()
 }

@@ -85,6 +85,8 @@ impl fmt::Display for Fault {
             Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
             Self::Label(label) => write!(f, "somebody labels the pods {label}"),
             Self::Claims => write!(f, "somebody asks for claims"),
+            Self::Tls(true) => write!(f, "somebody turns TLS on"),
+            Self::Tls(false) => write!(f, "somebody turns TLS off"),
             Self::Pause => write!(f, "somebody pauses the cluster"),
             Self::FillWithHistory => write!(f, "clients fill the quota with history"),
             Self::FillWithKeys => write!(f, "clients fill the quota with keys"),

@@ -7,6 +7,7 @@ use contract::{MemberId, PodPhase, Restoration, VolumePhase};
 use super::{World, asked, label};
 use crate::etcd::{Data, QUOTA};
 use crate::fact::{MemberTruth, Truth};
+use crate::secrets::is_secure;
 
 impl World {
     fn blank_pods(&self) -> Vec<String> {
@@ -59,7 +60,10 @@ impl World {
                 .filter_map(Data::minor)
                 .max(),
             label: label(spec).map(str::to_owned),
-            wants_claims: spec.pointer("/pod/persistentVolumeClaimSpec").is_some(),
+            wants_claims: spec
+                .get("pod")
+                .is_some_and(|pod| pod.get("persistentVolumeClaimSpec").is_some()),
+            wants_tls: is_secure(spec),
             consent: self.consent(),
             recovering: self.recovering(),
             restoring: restoration.as_ref().map(|one| one.stage),
@@ -95,6 +99,7 @@ impl World {
                         intact,
                         full,
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
+                        secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),
                         release: process.map(|process| process.release),
                         swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
                         old: pod.is_some_and(crate::kubernetes::Member::is_old),

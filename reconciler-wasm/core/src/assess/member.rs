@@ -252,21 +252,17 @@ impl<'a> Ground<'_, 'a> {
         }
     }
 
-    /// Whether the pod would found the cluster anew: it would start as a first member, and its member is remembered on
-    /// another disk. A request to make it was on its way while another one was carried out, or its claim was exchanged.
+    /// Whether the pod would found the cluster anew: it has its data within, would start as a first member, and its
+    /// member is remembered on another disk. A request to make it was on its way while another one was carried out.
     pub(super) fn is_late(&self, pod: &Pod) -> bool {
         let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
         let record = self.record(&pod.name);
-        let disk = match &pod.claim {
-            None => Some(&pod.uid),
-            Some(claim) => self.volumes.get(claim.as_str()).map(|volume| &volume.uid),
-        };
-        let remembered = record.and_then(|record| record.disk.as_ref());
         self.memory.cluster_id.is_some()
+            && pod.claim.is_none()
             && state.is_some_and(|state| state == "new")
-            && remembered
-                .zip(disk)
-                .is_some_and(|(remembered, disk)| remembered != disk)
+            && record
+                .and_then(|record| record.disk.as_ref())
+                .is_some_and(|disk| *disk != pod.uid)
     }
 
     fn record(&self, name: &str) -> Option<&'a MemberRecord> {

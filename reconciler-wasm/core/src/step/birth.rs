@@ -185,9 +185,13 @@ pub(super) fn attend(
     let has_no_node = waits_for_a_node(living);
     let overdue = age >= PATIENCE && !has_no_node;
     let is_time = overdue || (edited && age >= PATIENCE_AFTER_EDIT);
-    if is_time && newborn.tls.is_sound() && nobody_leads(situation) {
-        start_over(&newborn, situation, birth, step);
-        return;
+    if is_time && nobody_leads(situation) {
+        if newborn.tls.is_sound() {
+            start_over(&newborn, situation, birth, step);
+            return;
+        }
+        // Certificates that the spec has asked for since the cluster was planned.
+        issue::issue(cluster, situation, None, step);
     }
     furnish::furnish(cluster, situation, Some(living), step);
     for name in birth.members.iter().filter(|_| cluster.tls.can_build()) {

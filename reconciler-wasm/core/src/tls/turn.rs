@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::{EtcdClusterStatus, Observed, Pod, Snapshot, TlsRole, TlsSecrets, names};
+use contract::{
+    EtcdClusterStatus, Membership, Observed, Pod, Snapshot, TlsRole, TlsSecrets, names,
+};
 
 use super::complaint::{Complaint, complaint};
 use crate::assess::name_of;
@@ -55,7 +57,9 @@ pub(super) fn follow(
     let wanted = &cluster.wanted_tls;
     let was_plain = in_use.peer.is_none();
     if turn.why_not.is_none() {
-        turn.awaited = begin(cluster, snapshot, members, in_use);
+        // Until it is known at which addresses members are reached, nobody could be started to listen there.
+        let are_reached = confirmed(snapshot, memory).is_some();
+        turn.awaited = begin(cluster, snapshot, members, are_reached, in_use);
         if wanted.server.is_none() {
             in_use.server = None;
         }
@@ -88,11 +92,15 @@ fn begin(
     cluster: &Cluster,
     snapshot: &Snapshot,
     members: &[&str],
+    are_reached: bool,
     in_use: &mut TlsSecrets,
 ) -> Vec<Complaint> {
     let wanted = &cluster.wanted_tls;
     let begins = |role: TlsRole| in_use.of_role(role).is_none() && wanted.of_role(role).is_some();
-    let (peer, server) = (begins(TlsRole::Peer), begins(TlsRole::Server));
+    let (peer, server) = (
+        are_reached && begins(TlsRole::Peer),
+        begins(TlsRole::Server),
+    );
     let roles = [
         (TlsRole::Peer, peer),
         (TlsRole::Server, server),
@@ -160,11 +168,7 @@ fn addresses(
         .iter()
         .map(|record| (record.name.clone(), was_plain || record.plain_peer))
         .collect();
-    let list = snapshot
-        .etcd
-        .membership
-        .seen()
-        .filter(|list| list.linearizable && Some(list.cluster_id) == memory.cluster_id);
+    let list = confirmed(snapshot, memory);
     for member in list.into_iter().flat_map(|list| &list.members) {
         let is_plain = member
             .peer_urls
@@ -173,6 +177,12 @@ fn addresses(
         plain.insert(name_of(member).to_owned(), is_plain);
     }
     plain
+}
+
+/// The members of the cluster, where a quorum says who they are.
+fn confirmed<'a>(snapshot: &'a Snapshot, memory: &EtcdClusterStatus) -> Option<&'a Membership> {
+    let list = snapshot.etcd.membership.seen()?;
+    (list.linearizable && Some(list.cluster_id) == memory.cluster_id).then_some(list)
 }
 
 /// Whether peers reach everybody in plain text, and everybody listens there.

@@ -1,6 +1,6 @@
 //! Requests of the cluster's birth that are carried out when it is over.
 
-use contract::{Observed, Reason, names};
+use contract::{Reason, names};
 
 use crate::fixture::{World, effects, healthy, reports};
 
@@ -34,19 +34,4 @@ fn a_late_pod_is_deleted_once() {
 #[test]
 fn a_pod_that_can_only_join_is_no_late_one() {
     assert_eq!(effects(&founded_anew("existing").decide()), [""; 0]);
-}
-
-/// The same on a claim that somebody exchanged while the pod was to be made: it answers alone, with the ids of before.
-#[test]
-fn a_seed_that_founded_the_cluster_anew_on_an_exchanged_disk_is_not_believed() {
-    let mut world = healthy(1);
-    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
-        volumes[0].uid = "an-empty-one".to_owned();
-    }
-    let new = (names::INITIAL_STATE_ANNOTATION.to_owned(), "new".to_owned());
-    world.pods()[0].annotations.extend([new]);
-    let decision = world.settle().decide();
-    assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
-    assert!(reports(&decision, Reason::LatePod));
-    assert!(reports(&decision, Reason::DataLost));
 }

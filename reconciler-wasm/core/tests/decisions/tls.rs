@@ -83,7 +83,11 @@ fn born(secrets: [(&str, [&str; 3]); 3]) -> World {
 
 /// A healthy cluster that was born with the old layout.
 fn living() -> World {
-    let mut world = asking(healthy(3), OLD);
+    living_of(3)
+}
+
+fn living_of(size: usize) -> World {
+    let mut world = asking(healthy(size), OLD);
     for pod in world.pods() {
         pod.peer_secret = Some("peers".to_owned());
         pod.server_secret = Some("servers".to_owned());

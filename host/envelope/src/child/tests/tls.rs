@@ -158,7 +158,7 @@ fn a_member_that_holds_certificates_and_does_not_ask_for_them_is_refused() {
 }
 
 #[test]
-fn a_founding_member_without_the_tls_that_the_spec_asks_for_is_refused() {
+fn a_founding_member_without_the_tls_that_its_cluster_was_planned_with_is_refused() {
     let mut resource = resource();
     resource.spec["TLS"] = tls();
     resource.status = json!({"phase": "Creating", "birth": birth()});
@@ -169,13 +169,19 @@ fn a_founding_member_without_the_tls_that_the_spec_asks_for_is_refused() {
         action.pre.birth_token = Some("t1".to_owned());
         decision(vec![action])
     };
-    let snapshot = snapshot_of(resource);
-    let rules = |pod: Value| -> Vec<&str> {
-        let refusals = permit(&founding(pod), &snapshot).err().unwrap_or_default();
+    let mut snapshot = snapshot_of(resource);
+    let rules = |pod: Value, snapshot: &contract::Snapshot| -> Vec<&str> {
+        let refusals = permit(&founding(pod), snapshot).err().unwrap_or_default();
         refusals.iter().map(super::super::Refusal::rule).collect()
     };
-    assert_eq!(rules(pod_json()), ["Plaintext", "Plaintext"]);
-    assert_eq!(rules(secured()), [""; 0]);
+    assert_eq!(
+        rules(pod_json(), &snapshot),
+        [""; 0],
+        "planned before the spec asked for certificates, and the others speak plain text"
+    );
+    snapshot.resource.status["tls"] = json!({"peer": "peers", "server": "servers"});
+    assert_eq!(rules(pod_json(), &snapshot), ["Plaintext", "Plaintext"]);
+    assert_eq!(rules(secured(), &snapshot), [""; 0]);
 }
 
 const PLAIN_PEERS: &str = "--listen-peer-urls=http://0.0.0.0:2380";
@@ -230,6 +236,19 @@ fn a_living_members_secrets_outlive_an_edit_of_the_spec() {
         refusals.iter().map(super::super::Refusal::rule).collect()
     };
     assert_eq!(rules(&snapshot, secured()), ["Volume", "Volume"]);
+    snapshot.resource.status["tls"] = json!({"peer": "peers", "server": "servers"});
+    assert_eq!(
+        rules(&snapshot, secured()),
+        [""; 0],
+        "the last pod may be gone"
+    );
+    snapshot.resource.status["tls"] = json!({"peer": "servers", "server": "peers"});
+    assert_eq!(
+        rules(&snapshot, secured()),
+        ["Volume", "Volume"],
+        "each in its role"
+    );
+    snapshot.resource.status["tls"] = json!(null);
     snapshot.objects.pods = Observed::Seen(vec![living]);
     let snapshot = listed(snapshot, "https");
     assert_eq!(rules(&snapshot, secured()), [""; 0]);

@@ -81,5 +81,5 @@ impl Start {
 }
 
 fn entry(name: &str, url: &str) -> String {
-    format!("{name}={url}")
+    [name, "=", url].concat()
 }

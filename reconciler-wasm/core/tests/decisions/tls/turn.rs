@@ -192,6 +192,16 @@ fn turned_off_the_certificates_go_when_everybody_is_reached_without_them() {
     assert!(walk.go(END));
 }
 
+/// Between two steps no pod of it is left that would name its Secrets, and neither does the spec.
+#[test]
+fn the_only_member_is_made_again_with_the_certificates_that_are_being_turned_off() {
+    let mut walk = Walk::of(living_of(1));
+    walk.ask(Value::Null);
+    assert!(walk.go(END), "{:?}", walk.steps);
+    walk.is("http");
+    assert_eq!(walk.world.pods().len(), 1);
+}
+
 #[test]
 fn each_way_is_turned_round_at_each_of_its_steps() {
     for (start, there, back, end) in [
