@@ -147,8 +147,8 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             members::frozen_for_good,
         ),
         scenarios.trial(
-            "crashes::an_operator_that_ends_after_every_single_write_gets_there",
-            crashes::after_each_write,
+            "crashes::an_operator_that_ends_before_and_after_every_single_write_gets_there",
+            crashes::around_each_write,
         ),
         scenarios.trial(
             "trouble::an_api_server_that_hesitates_refuses_and_tells_late_loses_nothing",

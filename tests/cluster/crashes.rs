@@ -1,11 +1,12 @@
-//! An operator that ends after every single thing it writes, through the life of a cluster.
+//! An operator that ends before and after every single thing it writes, through the life of a cluster.
 //!
-//! A gate before the API server lets each write through and keeps its answer, and the operator is killed then. What it
-//! asks of etcd lies between two writes, so each of its steps is the last one of some life; and ending before a step is
-//! ending after the one before it.
+//! A gate before the API server keeps the first write of one life, and of the next life the answer to it; each time the
+//! operator is killed then. What it asks of etcd lies between two writes: where the second of them is kept, the next life
+//! begins with what etcd did and nobody noted.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -27,36 +28,47 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A stage of the cluster's life is over when it is healthy and nothing was written for so long.
 const QUIET: Duration = Duration::from_secs(4);
 /// More lives than any stage takes.
-const LIVES: u32 = 150;
+const LIVES: u32 = 300;
 
-/// The way to the API server, and the word that something was written.
+/// The way to the API server.
 struct Way {
     kubeconfig: PathBuf,
-    written: Arc<Notify>,
+    toll: Arc<Toll>,
+}
+
+/// What becomes of writes.
+#[derive(Default)]
+struct Toll {
+    /// They get there; else they are kept.
+    is_open: AtomicBool,
+    /// One has come.
+    came: Notify,
 }
 
 async fn pass_on(
-    State((upstream, written)): State<(Client, Arc<Notify>)>,
+    State((upstream, toll)): State<(Client, Arc<Toll>)>,
     request: Request,
 ) -> Response {
     let is_lease = request.uri().path().contains("/leases");
     if request.method() == Method::GET || is_lease {
         return forward(&upstream, request).await;
     }
-    forward(&upstream, request).await;
-    written.notify_one();
+    if toll.is_open.load(Ordering::SeqCst) {
+        forward(&upstream, request).await;
+    }
+    toll.came.notify_one();
     // Nobody is told that it is done.
     std::future::pending().await
 }
 
-pub(crate) async fn after_each_write(scenario: &mut Scenario) -> Result<()> {
+pub(crate) async fn around_each_write(scenario: &mut Scenario) -> Result<()> {
     scenario.stop_operator().await?;
-    let written = Arc::new(Notify::new());
-    let state = (operators_client(scenario).await?, Arc::clone(&written));
+    let toll = Arc::new(Toll::default());
+    let state = (operators_client(scenario).await?, Arc::clone(&toll));
     let gate = Gate::open(HERE, Router::new().fallback(pass_on).with_state(state)).await?;
     let way = Way {
         kubeconfig: kubeconfig(scenario, &gate.endpoint())?,
-        written,
+        toll,
     };
     load(scenario, &["3.7.3"]).await?;
     let spec = of_version(spec::on_volumes(3), "3.6.16");
@@ -108,12 +120,15 @@ async fn live(scenario: &Scenario, way: &Way, cluster: &Cluster, size: usize) ->
         "mortal",
     ];
     for life in 1..=LIVES {
+        way.toll
+            .is_open
+            .store(life.is_multiple_of(2), Ordering::SeqCst);
         let (kubeconfig, folder) = (&way.kubeconfig, scenario.folder());
         let operator =
             Operator::start_serving(program, module, &serving, kubeconfig, folder).await?;
         let began = Instant::now();
         loop {
-            if timeout(QUIET, way.written.notified()).await.is_ok() {
+            if timeout(QUIET, way.toll.came.notified()).await.is_ok() {
                 break;
             }
             if cluster.is_healthy(size).await.is_ok() {
@@ -127,6 +142,8 @@ async fn live(scenario: &Scenario, way: &Way, cluster: &Cluster, size: usize) ->
             );
         }
         operator.kill().await?;
+        // A second one that came at the same time.
+        let _ = timeout(Duration::ZERO, way.toll.came.notified()).await;
     }
     anyhow::bail!("{LIVES} lives were not enough")
 }
