@@ -107,7 +107,7 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
     let both = json!({
         "size": 1,
         "etcd": {
-            "quotaBackendBytes": 67_108_864, "autoCompactionMode": null, "autoCompactionRetention": 1,
+            "quotaBackendBytes": 67_108_864, "autoCompactionRetention": 1,
             "snapshotCount": null,
         },
         "pod": {
