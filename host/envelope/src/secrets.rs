@@ -18,7 +18,7 @@ pub(crate) fn judge_remembered(
     let resource = &snapshot.resource;
     let named = TlsSecrets::of(spec.tls.as_ref(), &resource.name);
     let before = remembered(snapshot).unwrap_or_default();
-    let was_planned = resource.status.get("birth").is_some();
+    let was_planned = is_planned(snapshot);
     for role in TlsRole::ALL {
         let (told, was) = (secrets.of_role(role), before.of_role(role));
         let is_kept = told == was && (was_planned || status.birth.is_none());
@@ -42,6 +42,12 @@ pub(crate) fn judge_remembered(
 pub(crate) fn remembered(snapshot: &Snapshot) -> Option<TlsSecrets> {
     let secrets = snapshot.resource.status.get("tls")?;
     TlsSecrets::deserialize(secrets).ok()
+}
+
+/// Whether the status has a plan of the first members.
+pub(crate) fn is_planned(snapshot: &Snapshot) -> bool {
+    let birth = snapshot.resource.status.get("birth");
+    birth.is_some_and(|birth| !birth.is_null())
 }
 
 #[cfg(test)]
@@ -105,6 +111,8 @@ mod tests {
         assert_eq!(rules(plan(None), &snapshot), 0);
         snapshot.resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "named"}}});
         assert_eq!(rules(plan(Some("named")), &snapshot), 0);
+        snapshot.resource.status = json!({"birth": null});
+        assert_eq!(rules(plan(None), &snapshot), 1, "null is no plan");
         assert_eq!(rules(plan(None), &snapshot), 1, "it would speak plain text");
         snapshot.resource.status["birth"] = birth();
         assert_eq!(rules(plan(None), &snapshot), 0, "planned before the edit");

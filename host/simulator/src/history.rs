@@ -8,7 +8,6 @@ mod rival;
 use std::hash::{Hash, Hasher};
 
 use contract::{Decision, EtcdClusterStatus, Finding, OutcomeKind, PastOutcome, Snapshot};
-
 use serde::Deserialize;
 
 use crate::execute::InFlight;

@@ -109,8 +109,8 @@ pub(crate) fn judge_pod_annotations(
     });
 }
 
-/// What `spec.pod.etcdEnv` has, what `spec.etcd` says, which goes before, and the start, which is taken from the annotations. Settings that the command line makes
-/// are in neither: etcd refuses to start with both.
+/// What `spec.pod.etcdEnv` has, what `spec.etcd` says, which goes before, and the start, which is taken from the annotations.
+/// Settings that the command line makes are in none of them: etcd refuses to start with both.
 pub(super) fn judge_environment(
     pod: &str,
     container: &Container,

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::volume::{mounted, own_pods, role_of};
 use crate::Refusal;
 use crate::arguments::InitialCluster;
-use crate::secrets::remembered;
+use crate::secrets::{is_planned, remembered};
 
-/// A founding member has TLS where the spec asks for it and did so when the cluster was planned, any other where a living member has it, unless it is to be reached
-/// in plain text; and whoever mounts certificates uses them.
+/// A founding member has TLS where the spec asks for it and did so when the cluster was planned, any other where a living
+/// member has it, unless it is to be reached in plain text; and whoever mounts certificates uses them.
 pub(super) fn judge_tls(
     pod: &str,
     start: InitialCluster,
@@ -24,14 +24,13 @@ pub(super) fn judge_tls(
     refusals: &mut Vec<Refusal>,
 ) {
     let wanted = TlsSecrets::of(spec.tls.as_ref(), &snapshot.resource.name);
-    let is_planned = snapshot.resource.status.get("birth").is_some();
-    let planned = is_planned.then(|| remembered(snapshot).unwrap_or_default());
+    let planned = is_planned(snapshot).then(|| remembered(snapshot).unwrap_or_default());
     // A plan that is given up makes room for one by the spec.
     let asks = |role: TlsRole| {
-        let is_planned = planned
+        let was_asked = planned
             .as_ref()
             .is_none_or(|all| all.of_role(role).is_some());
-        is_planned && wanted.of_role(role).is_some()
+        was_asked && wanted.of_role(role).is_some()
     };
     for role in TlsRole::ALL
         .into_iter()

@@ -181,6 +181,16 @@ fn a_founding_member_without_the_tls_that_its_cluster_was_planned_with_is_refuse
     );
     snapshot.resource.status["tls"] = json!({"peer": "peers", "server": "servers"});
     assert_eq!(rules(pod_json(), &snapshot), ["Plaintext", "Plaintext"]);
+    let mut unplanned = snapshot.clone();
+    unplanned.resource.status = json!({"phase": "Creating", "birth": null});
+    assert_eq!(
+        rules(pod_json(), &unplanned)
+            .iter()
+            .filter(|rule| **rule == "Plaintext")
+            .count(),
+        2,
+        "null is no plan"
+    );
     assert_eq!(rules(secured(), &snapshot), [""; 0]);
 }
 
