@@ -38,8 +38,8 @@ wasm: ## Build the sealed module
 	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --to $(MODULE)
 
 prove: ## A million simulated histories, all branches within a budget, every seeded defect: about an hour
-	@SIMULATOR_PROVE=1 SIMULATOR_HISTORIES=1000000 SIMULATOR_FIRST_SEED=$$(date +%s)000000 cargo test --profile proof --package decide -- --nocapture --test-threads 1
-	@cargo run --package decide --bin mutants -- --write docs/proof.md
+	@SIMULATOR_PROVE=1 SIMULATOR_HISTORIES=1000000 SIMULATOR_FIRST_SEED=$$(date +%s)000000 cargo test --profile proof --package decide -- --nocapture --test-threads 1; \
+	histories=$$?; cargo run --package decide --bin mutants -- --write docs/proof.md && exit $$histories
 
 generate: ## Write all generated YAML anew
 	@cargo run --quiet --package manifests --bin generate -- write

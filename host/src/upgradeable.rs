@@ -23,6 +23,8 @@ use crate::observe::World;
 const UPGRADEABLE: &str = "Upgradeable";
 /// Between two writes: what changes faster is told once.
 const PACE: Duration = Duration::from_secs(1);
+/// Between two looks for an OperatorCondition where there was none.
+const NO_OLM: Duration = Duration::from_secs(60);
 /// How long the API server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY: Backoff = Backoff {
@@ -104,14 +106,17 @@ async fn keep(client: Client, namespace: &str, name: &str, world: &World, told: 
                     told.0.store(true, Ordering::Relaxed);
                 }
                 Err(Error::Api(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => {
-                    // The variable alone is no OLM; without the object or the right to it nobody waits for a word.
-                    info!(
-                        condition = name,
-                        answer = status.message,
-                        "There is no OperatorCondition to write"
-                    );
-                    told.0.store(true, Ordering::Relaxed);
-                    return;
+                    // The variable alone is no OLM; without the object or the right to it nobody waits for a word. OLM may
+                    // make both later than the pod.
+                    if !told.0.swap(true, Ordering::Relaxed) {
+                        info!(
+                            condition = name,
+                            answer = status.message,
+                            "There is no OperatorCondition to write"
+                        );
+                    }
+                    tokio::time::sleep(NO_OLM).await;
+                    continue;
                 }
                 Err(error) => {
                     if failures == 0 {
@@ -336,14 +341,16 @@ mod tests {
     async fn without_the_object_nobody_waits_for_a_word() {
         let (world, told) = (World::new(&[]), Told::expecting(true));
         assert!(!told.is_told());
-        keep(
-            ApiServer::default().client(),
-            "infra",
-            "binnacle.v1",
-            &world,
-            &told,
-        )
-        .await;
-        assert!(told.is_told());
+        let client = ApiServer::default().client();
+        let telling = async {
+            while !told.is_told() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            // OLM may make it later, so it is looked for again.
+            () = keep(client, "infra", "binnacle.v1", &world, &told) => panic!("it gave up"),
+            () = telling => {}
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::catalog::{self, catalog};
 use crate::chart;
 use crate::fault::Fault;
 use crate::files::{Error, Installation, cluster_wide_objects, objects, yaml};
-use crate::release::{Release, Table};
+use crate::release::{Release, TABLE, Table};
 use crate::verify;
 
 /// Folders that hold generated files and nothing else, and the hand-written page about them.
@@ -31,8 +31,21 @@ const PAGE: &str = "README.md";
 /// # Errors
 /// When a file cannot be written, or the releases would strand somebody.
 pub fn write(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let wanted = wanted(root)?;
-    let stale = differences(root, &wanted)?;
+    put(root, &wanted(root, &read_table(root)?)?)
+}
+
+/// Writes this table and every file that follows from it, or nothing. Returns what changed.
+///
+/// # Errors
+/// When a file cannot be written, or a published bundle was changed.
+pub fn save(root: &Path, table: &Table) -> Result<Vec<PathBuf>, Error> {
+    let mut wanted = wanted(root, table)?;
+    wanted.insert(PathBuf::from(TABLE), table.text()?);
+    put(root, &wanted)
+}
+
+fn put(root: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
+    let stale = differences(root, wanted)?;
     for path in &stale {
         let file = root.join(path);
         let done = match wanted.get(path) {
@@ -50,8 +63,12 @@ pub fn write(root: &Path) -> Result<Vec<PathBuf>, Error> {
 /// # Errors
 /// When a file cannot be read, or the releases would strand somebody.
 pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let wanted = wanted(root)?;
+    let wanted = wanted(root, &read_table(root)?)?;
     differences(root, &wanted)
+}
+
+fn read_table(root: &Path) -> Result<Table, Error> {
+    Table::read(root).map_err(Error::Faults)
 }
 
 /// What is wrong with bundles and catalog as they stand in the checkout, whoever wrote them.
@@ -59,7 +76,7 @@ pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
 /// # Errors
 /// When a file cannot be read.
 pub fn judge(root: &Path) -> Result<Vec<Fault>, Error> {
-    let table = Table::read(root).map_err(Error::Faults)?;
+    let table = read_table(root)?;
     let mut found = Vec::new();
     for release in &table.releases {
         let folder = folder(release);
@@ -88,10 +105,10 @@ pub fn bundles<'a>(root: &Path, table: &'a Table) -> Result<Vec<(&'a Release, Bu
 
 fn frozen(root: &Path, release: &Release, digest: &str) -> Result<Bundle, Error> {
     let bundle = read_bundle(root, release)?;
+    let folder = folder(release);
     if bundle.image().digest() == *digest {
         return Ok(bundle);
     }
-    let folder = folder(release);
     Err(Error::Faults(vec![Fault {
         what: format!(
             "the bundle of {} was published as {digest} and is {} here: it was edited",
@@ -122,7 +139,7 @@ fn read_bundle(root: &Path, release: &Release) -> Result<Bundle, Error> {
 }
 
 /// What each generated file shall hold.
-fn wanted(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
+fn wanted(root: &Path, table: &Table) -> Result<BTreeMap<PathBuf, String>, Error> {
     let mut wanted = chart::files()?;
     let installation = Installation::default();
     for (all, objects) in [
@@ -137,8 +154,7 @@ fn wanted(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
             wanted.insert(PathBuf::from(placed.path), yaml(&[placed])?);
         }
     }
-    let table = Table::read(root).map_err(Error::Faults)?;
-    let bundles = bundles(root, &table)?;
+    let bundles = bundles(root, table)?;
     for (release, bundle) in &bundles {
         let folder = PathBuf::from(folder(release));
         wanted.extend(
@@ -148,7 +164,7 @@ fn wanted(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
                 .map(|(path, text)| (folder.join(path), text.clone())),
         );
     }
-    wanted.insert(PathBuf::from(catalog::FILE), catalog(&table, &bundles)?);
+    wanted.insert(PathBuf::from(catalog::FILE), catalog(table, &bundles)?);
     wanted.insert(
         PathBuf::from(catalog::RECIPE),
         catalog::RECIPE_TEXT.to_owned(),
@@ -163,7 +179,7 @@ fn differences(root: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<Pa
         differ.extend(
             found
                 .into_iter()
-                .filter(|path| !wanted.contains_key(path) && !path.ends_with(PAGE)),
+                .filter(|path| !wanted.contains_key(path) && *path != Path::new(folder).join(PAGE)),
         );
     }
     for (path, text) in wanted {

@@ -12,6 +12,10 @@ use crate::rbac::NAME;
 
 /// Where health, readiness and metrics are served.
 const HTTP_PORT: i32 = 8080;
+/// After so many seconds a Deployment whose pod does not get ready says so. OLM waits 300 s for one that has not said it, says
+/// `install timeout` and begins anew, which leaves it no moment to go on to a release that mends it. A pod that gets ready
+/// later counts all the same.
+const PROGRESS_DEADLINE: i32 = 240;
 /// Processors that published images are built for.
 pub(crate) const ARCHES: [&str; 1] = ["amd64"];
 /// Writable folders, by volume: what decisions saw and did, and compiled modules.
@@ -84,6 +88,7 @@ fn built_for() -> core::NodeAffinity {
 fn spec(image: &str, served: Served) -> DeploymentSpec {
     DeploymentSpec {
         replicas: Some(1),
+        progress_deadline_seconds: Some(PROGRESS_DEADLINE),
         selector: LabelSelector {
             match_labels: Some(labels()),
             ..LabelSelector::default()

@@ -22,6 +22,9 @@ pub enum Error {
     /// An object has no JSON form.
     #[error("an object cannot be written as JSON")]
     Json(#[from] serde_json::Error),
+    /// The table of releases has no TOML form.
+    #[error("the table of releases cannot be written as TOML")]
+    Toml(#[from] toml::ser::Error),
     /// The file system refused.
     #[error("{} cannot be read or written", path.display())]
     File {

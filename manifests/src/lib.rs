@@ -23,7 +23,7 @@ mod verify;
 
 pub use bundle::Bundle;
 pub use catalog::catalog;
-pub use checkout::{bundles, judge, stale, write};
+pub use checkout::{bundles, judge, save, stale, write};
 pub use fault::Fault;
 pub use files::{Error, Installation, Placed, cluster_wide_objects, objects, yaml};
 pub use oci::Image;

@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use k8s_openapi::jiff::Timestamp;
 use manifests::{
     Error, Installation, New, TABLE, Table, bundles, cluster_wide_objects, judge, objects, promote,
-    release, stale, write, yaml,
+    release, save, stale, write, yaml,
 };
 use semver::Version;
 
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
 
 fn run(root: &Path, verb: Verb) -> Result<ExitCode> {
     match verb {
-        Verb::Write => written(root)?,
+        Verb::Write => told(write(root)?),
         Verb::Check => return check(root),
         Verb::Print {
             namespace,
@@ -129,12 +129,17 @@ fn run(root: &Path, verb: Verb) -> Result<ExitCode> {
                 frozen,
             };
             let changed = release(&table, new).map_err(Error::Faults);
-            save(root, &changed.context(UNWRITTEN)?)?;
+            told(save(root, &changed.context(UNWRITTEN)?)?);
         }
         Verb::Promote { version } => {
             let table = read(root)?;
-            let changed = promote(&table, &version).map_err(Error::Faults);
-            save(root, &changed.context(UNWRITTEN)?)?;
+            let bundles = bundles(root, &table)?;
+            let named = bundles
+                .iter()
+                .find(|(release, _)| release.version == version);
+            let frozen = named.map(|(_, bundle)| bundle.image().digest());
+            let changed = promote(&table, &version, frozen).map_err(Error::Faults);
+            told(save(root, &changed.context(UNWRITTEN)?)?);
         }
         Verb::BundleImage { version, archive } => {
             let table = read(root)?;
@@ -156,19 +161,10 @@ fn read(root: &Path) -> Result<Table, Error> {
     Table::read(root).map_err(Error::Faults)
 }
 
-fn save(root: &Path, table: &Table) -> Result<()> {
-    let file = root.join(TABLE);
-    fs::write(&file, table.text()?)
-        .with_context(|| format!("{} cannot be written", file.display()))?;
-    println!("wrote {TABLE}");
-    written(root)
-}
-
-fn written(root: &Path) -> Result<()> {
-    for file in write(root)? {
+fn told(written: Vec<PathBuf>) {
+    for file in written {
         println!("wrote {}", file.display());
     }
-    Ok(())
 }
 
 fn check(root: &Path) -> Result<ExitCode> {

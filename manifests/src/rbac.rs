@@ -41,7 +41,7 @@ fn served_rules() -> Vec<PolicyRule> {
     let restores = ResourceKind::EtcdRestore.plural();
     vec![
         rule(GROUP, &[PLURAL, restores], &[&WATCH]),
-        // Patching takes off the finalizer that the archived operator left.
+        // Patching takes off the finalizer that the archived operator left, and puts on the one of `whenDeleted`.
         rule(GROUP, &[backups], &[&WATCH, &["patch"]]),
         rule(
             GROUP,
@@ -77,7 +77,7 @@ fn home_rules() -> Vec<PolicyRule> {
             &["leases"],
             &[&["create", "get", "update"]],
         ),
-        rule(GROUP, &[MODULE_PLURAL], &[&WATCH]),
+        rule(GROUP, &[MODULE_PLURAL], &[&["list", "watch"]]),
         rule(GROUP, &[&format!("{MODULE_PLURAL}/status")], &[&["update"]]),
         // Modules, each by the name that a ReconcilerModule gives.
         rule("", &["configmaps"], &[&["get"]]),

@@ -15,7 +15,7 @@ use crate::csv::PACKAGE;
 use crate::fault::{Fault, line_of};
 
 pub use change::{New, promote, release};
-pub(crate) use rules::{faults, is_by_digest};
+pub(crate) use rules::{faults, is_by_digest, is_pushed};
 
 /// The file, from the top of the checkout.
 pub const TABLE: &str = "manifests/releases.toml";
@@ -68,7 +68,8 @@ pub struct Release {
     pub image: String,
     /// The lowest version that may go to this one at once: a promise of support.
     pub upgrades_from: Version,
-    /// sha-256 of the bundle's image. The newest release has none: its bundle follows the sources until the next is made.
+    /// sha-256 of the bundle's image. The newest release has none: its bundle follows the sources until the next one is made
+    /// or it is promoted itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<String>,
     /// Why nobody should run it any more.

@@ -18,6 +18,8 @@ const LONGEST_VERSION: i64 = 64;
 const LONGEST_REPOSITORY: i64 = 512;
 const MOST_LABELS: i64 = 64;
 const LONGEST_QUANTITY: i64 = 32;
+/// That of a DNS name.
+const LONGEST_DOMAIN: i64 = 253;
 
 /// Puts every rule in its place.
 pub(crate) fn add(schema: &mut JSONSchemaProps) {
@@ -47,6 +49,11 @@ pub(crate) fn add(schema: &mut JSONSchemaProps) {
             "spec.pod.labels",
             Longest::Entries(MOST_LABELS),
             pod_labels(),
+        ),
+        (
+            "spec.pod.ClusterDomain",
+            Longest::Text(LONGEST_DOMAIN),
+            cluster_domain(),
         ),
         ("spec.TLS.static", Longest::Number, tls()),
         (
@@ -129,6 +136,14 @@ fn pod_labels() -> Vec<ValidationRule> {
         "self.all(key, key != 'app' && !key.startsWith('etcd_'))",
         "the label app and labels that begin with etcd_ are the operator's: Services and the operator find members by them. \
          Use other keys",
+    )]
+}
+
+fn cluster_domain() -> Vec<ValidationRule> {
+    vec![rule(
+        r"self == '' || self.matches('^(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+\\.?$')",
+        "ClusterDomain is put right behind <member>.<cluster>.<namespace>.svc, so it begins with a dot: write .cluster.local, \
+         or leave it out",
     )]
 }
 

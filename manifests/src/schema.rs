@@ -107,6 +107,10 @@ fn plain(schema: &mut Map<String, Value>) {
     schema.remove("format");
     schema.remove("minimum");
     schema.remove("maximum");
+    // The API server takes null for one of the values, which it is not; where null is not said to be one, it drops the field.
+    if schema.contains_key("enum") {
+        schema.remove("nullable");
+    }
     if let Some(description) = schema.get_mut("description") {
         *description = json!(shortened(description.as_str().unwrap_or_default()));
     }

@@ -1,6 +1,7 @@
 //! Backups into a real S3 server: taken once, of plain and TLS clusters, through a restart, and what is said of bad input.
 
 mod before;
+mod going;
 mod hostile;
 mod periodic;
 mod rehearsals;
@@ -19,7 +20,8 @@ use tests::testbed::wait;
 use crate::minio::{self, BUCKET, MinIo};
 
 pub(crate) use before::before;
-pub(crate) use hostile::{bad_store, full_and_locked};
+pub(crate) use going::going;
+pub(crate) use hostile::{bad_store, full_and_locked, full_store};
 pub(crate) use periodic::periodic;
 pub(crate) use rehearsals::{damaged, proven};
 pub(crate) use stores::{LARGE, SMALL, Source, alibaba, azure, google};

@@ -4,9 +4,9 @@ use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
 use crate::{
-    adopt, answers, asked, bad_input, birth, clocks, consent, corrupt, crashes, disks, drop_in,
-    members, memory, modules, operators, reshape, restarts, saved, scale, scope, settings, space,
-    surroundings, tls, trouble, upgrade, volumes, worn, zero,
+    adopt, answers, asked, bad_input, birth, chart, clocks, consent, corrupt, crashes, disks,
+    drop_in, members, memory, modules, operators, reshape, restarts, saved, scale, scope, settings,
+    space, strangers, surroundings, tls, trouble, upgrade, users, volumes, worn, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -49,6 +49,22 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "modules::a_module_that_keeps_failing_gives_way_to_the_last_good_one",
             modules::fallen_back,
+        ),
+        scenarios.trial(
+            "users::whom_etcd_does_not_know_is_told_and_goes_on_when_it_asks_no_more",
+            users::without_a_name,
+        ),
+        scenarios.trial(
+            "strangers::a_pod_that_lost_its_owner_or_its_labels_is_not_lost_and_the_way_back_works",
+            strangers::edited,
+        ),
+        scenarios.trial(
+            "strangers::a_pod_of_others_with_the_clusters_labels_is_told_and_left_alone",
+            strangers::with_labels,
+        ),
+        scenarios.trial(
+            "chart::a_release_is_installed_upgraded_removed_and_installed_again_and_its_cluster_lives_on",
+            chart::installed,
         ),
         scenarios.trial(
             "operators::a_removed_operator_leaves_its_clusters_and_takes_them_up_again",
@@ -254,6 +270,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "birth::deleting_removes_everything_owned_and_nothing_else",
             birth::deleted,
+        ),
+        scenarios.trial(
+            "birth::a_cluster_made_again_under_its_name_forms_while_the_first_is_collected",
+            birth::remade,
         ),
         scenarios.trial(
             "members::a_pod_deleted_comes_back_on_its_volume_as_the_same_member",

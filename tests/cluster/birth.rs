@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
 use tests::scenario::{Children, Scenario, spec};
+use tests::testbed::wait;
 
 use crate::writer::Writer;
+
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) async fn one_and_three(scenario: &mut Scenario) -> Result<()> {
     let one = scenario.create("one", spec::in_pods(1)).await?;
@@ -181,4 +184,45 @@ pub(crate) async fn deleted(scenario: &mut Scenario) -> Result<()> {
     ensure!(pods.is_empty(), "pods came back: {pods:?}");
     goner.create(spec::in_pods(1)).await?;
     goner.becomes_available().await
+}
+
+/// As `kubectl replace --force` does it: the next cluster of that name is there while the first one's objects are collected.
+pub(crate) async fn remade(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("again", spec::on_volumes(3))
+        .await?;
+    let etcd = cluster.etcd().await?;
+    etcd.put("kept", "no").await?;
+    let (id, uid) = (etcd.cluster_id().await?, cluster.resource().await?.uid());
+    let uid = uid.context("the resource has no UID")?;
+    let same = json!({
+        "apiVersion": format!("{}/{}", contract::GROUP, contract::VERSION),
+        "kind": contract::KIND,
+        "metadata": {"name": cluster.name()},
+        "spec": spec::on_volumes(3),
+    });
+    scenario
+        .kubectl_with_input(
+            &["replace", "--force", "--filename", "-"],
+            &same.to_string(),
+        )
+        .await?;
+    cluster.becomes_healthy(3).await?;
+
+    let client = cluster.testbed().client();
+    wait::until(
+        "the end of what the first one owned",
+        PATIENCE,
+        async || {
+            let left = Children::owned_by(&client, cluster.namespace(), &uid).await?;
+            ensure!(left.is_empty(), "left: {left}");
+            Ok(())
+        },
+    )
+    .await?;
+    let etcd = cluster.etcd().await?;
+    ensure!(etcd.cluster_id().await? != id, "it is the first one");
+    let kept = etcd.get("kept").await?;
+    ensure!(kept.is_empty(), "it has the data of the first one: {kept}");
+    cluster.is_healthy(3).await
 }

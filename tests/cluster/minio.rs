@@ -35,19 +35,34 @@ pub(crate) struct MinIo {
 impl MinIo {
     /// Starts one whose data lies in the scenario's folder.
     pub(crate) async fn start(scenario: &Scenario) -> Result<Self> {
+        Self::start_in(scenario, None).await
+    }
+
+    /// Starts one whose disk has so many MiB, in memory that goes with the server.
+    pub(crate) async fn start_on_disk_of(scenario: &Scenario, mebibytes: u32) -> Result<Self> {
+        Self::start_in(scenario, Some(mebibytes)).await
+    }
+
+    async fn start_in(scenario: &Scenario, disk: Option<u32>) -> Result<Self> {
         host::backup::prepare();
         let tool = Tool::find("minio", "0.0.0-20260212201848-7aac2a2c5b7c")?;
         let program = tool.ensure(&Progress::silent()).await?.join("minio");
         let folder = scenario.folder().join("minio");
-        // A folder of the drive is a bucket.
-        std::fs::create_dir_all(folder.join(BUCKET))?;
+        std::fs::create_dir_all(&folder)?;
         let free = TcpListener::bind((scenario.testbed().host_address(), 0)).await?;
         let address = free.local_addr()?;
         drop(free);
         let log = std::fs::File::create(scenario.folder().join("minio.log"))?;
-        let child = Command::new(program)
-            .args(["server", "--quiet", "--address", &address.to_string()])
-            .arg(&folder)
+        let mount = disk.map_or_else(String::new, |mebibytes| {
+            format!("mount -t tmpfs -o size={mebibytes}m disk \"$2\" && ")
+        });
+        // A folder of the drive is a bucket.
+        let script = format!(
+            "{mount}mkdir -p \"$2/{BUCKET}\" && exec \"$1\" server --quiet --address {address} \"$2\""
+        );
+        let child = Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script, "minio"])
+            .args([&program, &folder])
             .env("MINIO_ROOT_USER", USER)
             .env("MINIO_ROOT_PASSWORD", PASSWORD)
             .env("MINIO_BROWSER", "off")
@@ -134,6 +149,19 @@ impl MinIo {
     /// Lets it go on.
     pub(crate) fn thaw(&self) -> Result<()> {
         self.signal(Signal::CONT)
+    }
+
+    /// Gives its disk so many MiB.
+    pub(crate) async fn grow_disk_to(&self, mebibytes: u32) -> Result<()> {
+        let id = self.child.id().context("MinIO has ended")?.to_string();
+        let size = format!("remount,size={mebibytes}m");
+        let status = Command::new("nsenter")
+            .args(["--target", &id, "--mount", "mount", "-o", &size])
+            .arg(self.folder.join("minio"))
+            .status()
+            .await?;
+        ensure!(status.success(), "the disk did not grow: {status}");
+        Ok(())
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {

@@ -13,6 +13,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             backup::periodic,
         ),
         scenarios.trial(
+            "backup::what_is_stored_goes_with_its_object_where_that_asks_for_it",
+            backup::going,
+        ),
+        scenarios.trial(
             "backup::rehearsed_the_newest_is_a_member_that_nobody_reaches_with_the_same_revision_keys_and_hash",
             backup::proven,
         ),
@@ -27,6 +31,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "backup::a_store_that_cuts_refuses_or_is_slow_gets_the_whole_or_none",
             backup::bad_store,
+        ),
+        scenarios.trial(
+            "backup::a_store_with_a_full_disk_keeps_nothing_until_it_has_room",
+            backup::full_store,
         ),
         scenarios.trial(
             "backup::a_full_member_gives_a_whole_one_and_a_locked_one_none",

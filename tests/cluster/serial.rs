@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
-use crate::{consistency, modules, nodes, recordings, scope, surroundings};
+use crate::{consistency, modules, nodes, recordings, rights, scope, surroundings};
 
 /// Those that hurt what others stand on.
 pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
@@ -58,6 +58,10 @@ pub(crate) fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.plain(
             "recordings::what_real_members_answered_is_what_the_model_answers",
             recordings::are_as_the_model,
+        ),
+        scenarios.plain(
+            "rights::each_right_of_the_operator_is_needed_by_a_scenario_and_no_other_is_asked_for",
+            rights::each_is_needed,
         ),
     ]
 }

@@ -108,7 +108,7 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
         "size": 1,
         "etcd": {
             "quotaBackendBytes": 67_108_864, "autoCompactionRetention": 1,
-            "snapshotCount": null,
+            "snapshotCount": null, "autoCompactionMode": null,
         },
         "pod": {
             "resources": {}, "probes": null,

@@ -150,9 +150,7 @@ fn is_stopped(truth: &Truth) -> bool {
     // is cleared away then.
     let is_theirs = |claim: &&String| names.contains(&claim.as_str());
     let kept = truth.claims.iter().filter(is_theirs).count() >= majority(names.len());
-    // A pod of nobody whose claim is gone waits for a person.
-    let is_stray = |pod: &String| !names.contains(&pod.as_str()) && !truth.claims.contains(pod);
-    truth.pods.iter().all(is_stray)
+    truth.pods.is_empty()
         && kept
         && truth.members.iter().all(|member| !member.learner)
         && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())

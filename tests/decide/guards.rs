@@ -2,34 +2,21 @@
 //!
 //! What must hold of them is the invariants'.
 
-use simulator::{Fact, Plan, simulate};
+use simulator::{Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
 use super::invariants::{judge, unsafe_deed};
-use super::{HISTORIES, RESTORED, history, number, run, tell};
+use super::{RESTORED, SAFETY, check, history, seeds};
 
 /// Safety only, because a restore that people edit in the middle may not come to its end: what waits for a backup waits, however its store does.
 #[test]
 fn no_risky_act_goes_ahead_of_the_backup_that_is_asked_for() {
-    let first = number("SIMULATOR_FIRST_SEED", 1);
-    let count = number("SIMULATOR_HISTORIES", HISTORIES) / RESTORED;
-    let seeds: Vec<u64> = (first..first + count).collect();
-    let found = run(&seeds, Plan::with_guards, |plan| {
-        let facts = history(plan, false).facts;
-        let mut deeds = facts
-            .iter()
-            .filter(|fact| !matches!(fact, Fact::Spun { .. }));
-        deeds.find_map(judge)
-    });
-    eprintln!("{count} histories in which risky acts wait for a backup");
-    if let Some((seed, violation)) = found.first() {
-        let told = tell(Plan::with_guards(*seed), violation);
-        panic!(
-            "{} of {count} histories fail: {}\n{told}",
-            found.len(),
-            violation.what
-        );
-    }
+    let seeds = seeds(RESTORED);
+    check(&seeds, Plan::with_guards, SAFETY);
+    eprintln!(
+        "{} histories in which risky acts wait for a backup",
+        seeds.len()
+    );
 }
 
 /// A module that asks for no backup goes ahead, and the histories must show it.

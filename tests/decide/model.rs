@@ -257,9 +257,18 @@ fn every_lost_disk_within_the_budget_is_replaced() {
     explore_within("a disk lost of 3", &formed(&plan(3)), &disks);
 }
 
+/// One or two members have no disk to spare, and come back on theirs.
+#[test]
+fn every_lost_pod_of_a_small_cluster_within_the_budget_comes_back() {
+    for size in 1..=2 {
+        let what = format!("a pod lost of {size}");
+        explore_within(&what, &formed(&plan(size)), &[Fault::DeletePod(0)]);
+    }
+}
+
 #[test]
 fn every_resize_within_the_budget_ends_at_its_size() {
-    for (from, to) in [(1, 3), (3, 1), (2, 1), (1, 2)] {
+    for (from, to) in [(1, 3), (3, 1), (2, 1), (1, 2), (2, 3), (3, 2)] {
         let what = format!("{from} to {to}");
         explore_within(&what, &formed(&plan(from)), &[Fault::Resize(to)]);
     }
@@ -267,12 +276,15 @@ fn every_resize_within_the_budget_ends_at_its_size() {
 
 #[test]
 fn every_upgrade_within_the_budget_ends_at_its_version() {
-    let old = Plan {
-        version: Some(Release::new(5, 35)),
-        ..plan(3)
-    };
-    let edit = Fault::Version(Release::new(6, 16));
-    explore_within("3.5 to 3.6", &formed(&old), &[edit]);
+    for size in 1..=3 {
+        let old = Plan {
+            version: Some(Release::new(5, 35)),
+            ..plan(size)
+        };
+        let edit = Fault::Version(Release::new(6, 16));
+        let what = format!("3.5 to 3.6, {size} members");
+        explore_within(&what, &formed(&old), &[edit]);
+    }
 }
 
 #[test]

@@ -38,8 +38,33 @@ fn snapshots(plan: &Plan) -> Vec<Snapshot> {
     seen
 }
 
-/// Hands out snapshots of all seeds, reached and mutated, each with words to find it again.
+/// What real clusters were seen as, and what somebody wrote by hand to be odd.
+fn collected() -> Vec<(String, Snapshot)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/snapshot");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the corpus is there")
+        .map(|entry| entry.expect("the corpus can be listed").path())
+        .collect();
+    files.sort();
+    let read = |file: std::path::PathBuf| {
+        let bytes = std::fs::read(&file).expect("the corpus can be read");
+        let snapshot = serde_json::from_slice(&bytes).ok()?;
+        Some((file.display().to_string(), snapshot))
+    };
+    files.into_iter().filter_map(read).collect()
+}
+
+/// Hands out snapshots of all seeds and those that were collected, as they are and mutated, each with words to find it again.
 fn each_snapshot(mut look: impl FnMut(&Snapshot, &str)) {
+    let collected = collected();
+    assert!(collected.len() > 20, "the corpus has {}", collected.len());
+    for (file, snapshot) in &collected {
+        look(snapshot, file);
+        for variant in 0..VARIANTS {
+            let what = format!("variant {variant} of {file}");
+            look(&mutated::mutated(snapshot, variant), &what);
+        }
+    }
     for seed in seeds() {
         for (number, snapshot) in snapshots(&Plan::of_seed(seed)).iter().enumerate() {
             look(snapshot, &format!("snapshot {number} of seed {seed}"));

@@ -120,6 +120,7 @@ fn document(kind: ObjectKind, name: &str, head: &ObjectHead) -> Value {
         deleted,
         ended,
         running,
+        ran,
         claim,
         founds,
     } = head;
@@ -149,11 +150,16 @@ fn document(kind: ObjectKind, name: &str, head: &ObjectHead) -> Value {
         } else {
             json!({})
         };
+        let last = if *ran && !*running {
+            json!({"terminated": {"exitCode": 1}})
+        } else {
+            json!({})
+        };
         document["status"] = json!({
             "phase": if *ended { "Failed" } else { "Running" },
             "containerStatuses": [{
                 "name": names::ETCD_CONTAINER, "image": "", "imageID": "", "ready": running, "restartCount": 0,
-                "state": state,
+                "state": state, "lastState": last,
             }],
         });
     }

@@ -20,6 +20,8 @@ pub(crate) enum World {
     /// Three healthy voters.
     #[default]
     Healthy,
+    /// The same, with their data in their pods.
+    InPods,
     /// Two of three answer; the one that leads does.
     OneSilent,
     /// A fourth member was added and does not run yet.
@@ -35,6 +37,10 @@ impl World {
         match self {
             Self::Unborn => Branch::new(&plan()),
             Self::Healthy => healthy(),
+            Self::InPods => grown(&Plan {
+                claims: false,
+                ..plan()
+            }),
             Self::OneSilent => silent(),
             Self::SickLearner => {
                 let is_sick = |member: &MemberTruth| member.learner && !member.healthy;
@@ -130,7 +136,11 @@ fn plan() -> Plan {
 }
 
 fn healthy() -> Branch {
-    until(Branch::new(&plan()), |branch| {
+    grown(&plan())
+}
+
+fn grown(plan: &Plan) -> Branch {
+    until(Branch::new(plan), |branch| {
         branch.rests() > 1 && branch.truth().confirmed
     })
 }

@@ -4,9 +4,14 @@
 //! and does everything by objects that a user writes.
 
 mod edges;
+mod failing;
+mod gap;
+mod groups;
+mod held;
 mod install;
 mod leftovers;
 mod modes;
+mod scorecard;
 #[path = "../cluster/standing.rs"]
 mod standing;
 #[path = "../cluster/writer.rs"]
@@ -88,7 +93,16 @@ async fn prepare() -> Result<Ground> {
         &progress,
     )
     .await?;
-    olm::serve(&kubectl, &publication.catalog).await?;
+    olm::serve(&kubectl, olm::CATALOG, &publication.catalog).await?;
+    let failing = Publication::failing(
+        &registry,
+        &programs.program,
+        &programs.module,
+        &folder.join("failing"),
+        &progress,
+    )
+    .await?;
+    olm::serve(&kubectl, olm::FAILING_CATALOG, &failing.catalog).await?;
     progress.finish(&format!(
         "OLM serves four releases after {} s",
         started.elapsed().as_secs()
@@ -126,8 +140,44 @@ fn side_by_side(runtime: &Handle, ground: Option<&Ground>) -> Vec<Trial> {
         trial(
             runtime,
             ground,
+            "edges::the_other_channel_waits_until_it_has_something_newer",
+            edges::there_and_back,
+        ),
+        trial(
+            runtime,
+            ground,
+            "held::a_release_waits_for_a_cluster_in_mid_change_and_goes_on_by_itself",
+            held::held,
+        ),
+        trial(
+            runtime,
+            ground,
+            "failing::the_old_operator_works_on_beside_a_release_that_never_gets_ready_and_the_next_one_mends_it",
+            failing::forward,
+        ),
+        trial(
+            runtime,
+            ground,
+            "groups::a_wrong_operator_group_is_told_and_harms_nobody",
+            groups::wrong,
+        ),
+        trial(
+            runtime,
+            ground,
+            "install::what_the_subscription_sets_reaches_the_pod",
+            install::configured,
+        ),
+        trial(
+            runtime,
+            ground,
             "install::a_subscription_to_testing_makes_an_operator_whose_cluster_becomes_healthy",
             install::testing,
+        ),
+        trial(
+            runtime,
+            ground,
+            "scorecard::its_six_tests_pass_as_pods",
+            scorecard::passed,
         ),
         trial(
             runtime,

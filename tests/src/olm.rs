@@ -23,6 +23,8 @@ pub use subscriber::{Approval, CPU, Subscriber};
 pub const NAMESPACE: &str = "olm";
 /// The catalog's name.
 pub const CATALOG: &str = "binnacle";
+/// The name of a catalog in which a release never starts.
+pub const FAILING_CATALOG: &str = "binnacle-failing";
 
 const OBJECTS: &str = include_str!("olm/objects.yaml");
 /// How long OLM may take to start, on a machine that does much else.
@@ -74,14 +76,14 @@ pub async fn install(testbed: &Testbed, kubectl: &Kubectl, progress: &Progress) 
     Ok(())
 }
 
-/// Makes this image the catalog, in place of the one before, and waits until it serves.
-pub async fn serve(kubectl: &Kubectl, image: &str) -> Result<()> {
+/// Makes this image the catalog of that name, in place of the one before, and waits until it serves.
+pub async fn serve(kubectl: &Kubectl, catalog: &str, image: &str) -> Result<()> {
     let shown = [
         "--namespace",
         NAMESPACE,
         "get",
         "catalogsource",
-        CATALOG,
+        catalog,
         "--ignore-not-found",
     ];
     let before = kubectl
@@ -90,9 +92,9 @@ pub async fn serve(kubectl: &Kubectl, image: &str) -> Result<()> {
     if !before.is_empty() && before != image {
         // Its status would speak of the old pod until the new one serves, and OLM would install from that.
         kubectl
-            .run(&["--namespace", NAMESPACE, "delete", "catalogsource", CATALOG])
+            .run(&["--namespace", NAMESPACE, "delete", "catalogsource", catalog])
             .await?;
-        let label = format!("olm.catalogSource={CATALOG}");
+        let label = format!("olm.catalogSource={catalog}");
         kubectl
             .run(&[
                 "--namespace",
@@ -109,7 +111,7 @@ pub async fn serve(kubectl: &Kubectl, image: &str) -> Result<()> {
     let source = serde_json::json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
-        "metadata": {"name": CATALOG, "namespace": NAMESPACE},
+        "metadata": {"name": catalog, "namespace": NAMESPACE},
         "spec": {
             "sourceType": "grpc",
             "image": image,
@@ -139,7 +141,7 @@ pub async fn serve(kubectl: &Kubectl, image: &str) -> Result<()> {
                     NAMESPACE,
                     "get",
                     "catalogsource",
-                    CATALOG,
+                    catalog,
                     "--output",
                     "jsonpath={.status.connectionState.lastObservedState}",
                 ])

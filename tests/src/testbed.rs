@@ -121,6 +121,12 @@ impl Testbed {
         self.layout.kubeconfig()
     }
 
+    /// What service accounts asked of the API server: a file with an event of its audit log in each line.
+    #[must_use]
+    pub fn audit_log(&self) -> PathBuf {
+        self.layout.audit_log()
+    }
+
     /// A kubectl of the cluster's version.
     pub fn kubectl(&self) -> Result<PathBuf> {
         tools::kubernetes("kubectl")

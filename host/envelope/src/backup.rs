@@ -8,7 +8,7 @@ mod words;
 
 use contract::{
     Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
-    Place, Resource, ResourceKind, Snapshot, StoredObject, Take, TransferState,
+    Place, Resource, ResourceKind, STORED_FINALIZER, Snapshot, StoredObject, Take, TransferState,
 };
 use serde::Deserialize;
 
@@ -67,6 +67,31 @@ pub struct BackupHead {
     pub transfer: Option<String>,
     /// `status.rehearsalRun`.
     pub rehearsal: Option<RehearsalHead>,
+    /// See [`is_taken_along`].
+    pub taken_along: bool,
+}
+
+/// Whether the resource is being deleted and its spec asks for all that it stored to go first.
+#[must_use]
+pub fn is_taken_along(resource: &Resource) -> bool {
+    let spec = EtcdBackupSpec::deserialize(&resource.spec);
+    resource.deleted.is_some() && spec.is_ok_and(|spec| spec.takes_stored_along())
+}
+
+/// Whether the effect may be had on a resource that is being deleted.
+pub(crate) const fn is_of_the_end(effect: &Effect, is_taken_along: bool) -> bool {
+    let Effect::Backup(effect) = effect else {
+        return false;
+    };
+    match effect {
+        BackupEffect::Release { .. } => true,
+        BackupEffect::Delete { .. } | BackupEffect::EndRehearsal { .. } => is_taken_along,
+        BackupEffect::UpdateStatus { .. }
+        | BackupEffect::Take(_)
+        | BackupEffect::Verify { .. }
+        | BackupEffect::Rehearse(_)
+        | BackupEffect::Hold { .. } => false,
+    }
 }
 
 /// Judges an action on a backup by itself.
@@ -112,8 +137,14 @@ pub(crate) fn judge_backup(
             judge_key(key, &spec, refusals);
         }
         BackupEffect::Delete { key } => {
-            let own = Place::of(&spec).and_then(|place| BackupKey::of(key, &place.key));
-            if own.is_none() {
+            let is_own = Place::of(&spec).is_some_and(|place| {
+                let is_the_one = !spec.is_periodic()
+                    && *key == place.key
+                    && succeeded(resource)
+                    && is_taken_along(resource);
+                is_the_one || BackupKey::of(key, &place.key).is_some()
+            });
+            if !is_own {
                 refusals.push(BackupRefusal::ForeignKey(key.clone()).into());
             }
         }
@@ -122,8 +153,16 @@ pub(crate) fn judge_backup(
             judge_key(&wanted.key, &spec, refusals);
         }
         BackupEffect::EndRehearsal { run } => rehearsal::judge_run(run, action, refusals),
+        BackupEffect::Hold { finalizer } => {
+            if finalizer != STORED_FINALIZER || !spec.takes_stored_along() {
+                refusals.push(BackupRefusal::ForeignFinalizer(finalizer.clone()).into());
+            }
+        }
         BackupEffect::Release { finalizer } => {
-            if finalizer != OLD_FINALIZER || resource.deleted.is_none() {
+            let is_old = finalizer == OLD_FINALIZER && resource.deleted.is_some();
+            let is_own = finalizer == STORED_FINALIZER
+                && (resource.deleted.is_some() || !spec.takes_stored_along());
+            if !is_old && !is_own {
                 refusals.push(BackupRefusal::ForeignFinalizer(finalizer.clone()).into());
             }
         }
@@ -211,7 +250,9 @@ fn is_own_endpoint(endpoint: &str, spec: &EtcdBackupSpec, resource: &Resource) -
 pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), Refusal> {
     let head = &fresh.backup;
     match effect {
-        BackupEffect::UpdateStatus { .. } | BackupEffect::Release { .. } => Ok(()),
+        BackupEffect::UpdateStatus { .. }
+        | BackupEffect::Hold { .. }
+        | BackupEffect::Release { .. } => Ok(()),
         BackupEffect::Take(Take { run, .. }) | BackupEffect::Verify { run, .. } => {
             if head.run.as_ref() != Some(run) {
                 return Err(BackupRefusal::Unrecorded(run.clone()).into());
@@ -231,13 +272,17 @@ pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), R
             if let Some(run) = head.run.as_ref().or(head.transfer.as_ref()) {
                 return Err(BackupRefusal::UnderWay(run.clone()).into());
             }
-            check_deletion(key, &fresh.stored)
+            check_deletion(key, &fresh.stored, head.taken_along)
         }
     }
 }
 
-/// The object is there, and one with a higher revision, or as high and younger, is there too.
-fn check_deletion(key: &str, stored: &Observed<Vec<StoredObject>>) -> Result<(), Refusal> {
+/// The object is there, and one with a higher revision, or as high and younger, is there too, unless all shall go.
+fn check_deletion(
+    key: &str,
+    stored: &Observed<Vec<StoredObject>>,
+    taken_along: bool,
+) -> Result<(), Refusal> {
     let stored = match stored {
         Observed::Seen(stored) => stored,
         Observed::Absent => return Err(BackupRefusal::NotStored(key.to_owned()).into()),
@@ -258,7 +303,7 @@ fn check_deletion(key: &str, stored: &Observed<Vec<StoredObject>>) -> Result<(),
         .iter()
         .filter_map(|object| BackupKey::of(&object.key, prefix))
         .any(|other| own.as_ref().is_some_and(|own| other > *own));
-    if is_outlived {
+    if is_outlived || taken_along {
         Ok(())
     } else {
         Err(BackupRefusal::Newest(key.to_owned()).into())

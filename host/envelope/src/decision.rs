@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
 use crate::address::Addresses;
-use crate::backup::{judge_backup, judge_kind};
+use crate::backup::{is_of_the_end, is_taken_along, judge_backup, judge_kind};
 use crate::child::{judge_child, judge_name};
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
@@ -135,8 +135,9 @@ fn judge(
     judge_kind(effect, resource, refusals);
     let is_last = matches!(effect, Effect::Backup(BackupEffect::Release { .. }));
     if !effect.is_telling() && !is_last {
+        let is_of_the_end = is_of_the_end(effect, is_taken_along(resource));
         let (effect, target) = (effect.name(), effect.target());
-        if resource.deleted.is_some() {
+        if resource.deleted.is_some() && !is_of_the_end {
             refusals.push(Refusal::Deleting { effect, target });
         } else if is_paused(resource) {
             refusals.push(Refusal::Paused { effect, target });

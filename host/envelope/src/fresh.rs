@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::arguments::InitialCluster;
 use crate::backup::BackupHead;
+use crate::image::asked_version;
 use crate::restore::RestoreHead;
 
 /// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
@@ -75,6 +76,8 @@ pub struct ResourceHead {
     pub disks: BTreeMap<String, String>,
     /// `spec.TLS` asks for certificates between members.
     pub secure_peers: bool,
+    /// The minor version that `spec.version` asks for, if it can be read.
+    pub minor: Option<u64>,
 }
 
 /// `DefaultQuotaBytes` of etcd's server.
@@ -126,6 +129,7 @@ impl ResourceHead {
             voters: voters(resource),
             disks: disks(resource),
             secure_peers: asks_for_secure_peers(resource),
+            minor: asked_minor(resource),
         }
     }
 }
@@ -136,6 +140,12 @@ fn records(resource: &Resource) -> impl Iterator<Item = &serde_json::Value> {
         .and_then(serde_json::Value::as_array)
         .into_iter()
         .flatten()
+}
+
+fn asked_minor(resource: &Resource) -> Option<u64> {
+    let asked = resource.spec.get("version");
+    let asked = asked.and_then(serde_json::Value::as_str);
+    asked_version(asked.unwrap_or_default()).map(|version| version.minor)
 }
 
 /// The disks that the status remembers members on.
@@ -203,6 +213,8 @@ pub struct ObjectHead {
     pub ended: bool,
     /// A pod whose container `etcd` runs.
     pub running: bool,
+    /// A pod whose container `etcd` was started at least once.
+    pub ran: bool,
     /// `claimName` of a pod's volume `etcd-data`.
     pub claim: Option<String>,
     /// A pod whose etcd founds a cluster if its disk is empty.

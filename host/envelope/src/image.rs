@@ -101,12 +101,16 @@ fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
     })
 }
 
-fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec) -> bool {
-    let asked = spec.version.as_deref().unwrap_or_default();
-    let asked = match asked.trim_start_matches('v') {
+/// What `spec.version` asks for.
+pub(crate) fn asked_version(asked: &str) -> Option<Version> {
+    match asked.trim_start_matches('v') {
         "" => Some(DEFAULT_VERSION),
         asked => Version::parse(asked).ok(),
-    };
+    }
+}
+
+fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec) -> bool {
+    let asked = asked_version(spec.version.as_deref().unwrap_or_default());
     let Some(asked) = asked else { return false };
     if *version == asked {
         return true;

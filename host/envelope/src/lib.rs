@@ -61,7 +61,7 @@ mod rules;
 mod secrets;
 mod status;
 
-pub use backup::{BackupHead, BackupRefusal, RehearsalHead};
+pub use backup::{BackupHead, BackupRefusal, RehearsalHead, is_taken_along};
 pub use check::{AlarmRefusal, CLOCKS_DIFFER, check};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};

@@ -155,7 +155,6 @@ fn judge_container(
         command: container.command.clone(),
         env: container.env.clone(),
         image: container.image.clone(),
-        image_pull_policy: container.image_pull_policy.clone(),
         liveness_probe: container.liveness_probe.clone(),
         name: container.name.clone(),
         ports,

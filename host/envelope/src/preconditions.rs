@@ -77,7 +77,6 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             ..
         } => {
             need(present, "object");
-            need(!pre.scaled_to_zero || pre.claim_uid.is_some(), "claimUid");
             if !is_departed && !is_birth && pre.touches.is_some() {
                 need(pre.cluster_id.is_some(), "clusterId");
                 need(pre.members.is_some(), "members");
@@ -127,7 +126,9 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             | BackupEffect::Verify { .. }
             | BackupEffect::Rehearse(_)
             | BackupEffect::EndRehearsal { .. } => need(pre.run.is_some(), "run"),
-            BackupEffect::Delete { .. } | BackupEffect::Release { .. } => {}
+            BackupEffect::Delete { .. }
+            | BackupEffect::Hold { .. }
+            | BackupEffect::Release { .. } => {}
         },
         Effect::Restore(effect) => match effect {
             RestoreEffect::UpdateStatus { .. } => {

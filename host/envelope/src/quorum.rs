@@ -51,9 +51,7 @@ impl<'a> Votes<'a> {
             .members
             .iter()
             .find(|member| member.id == id);
-        found.ok_or_else(|| Refusal::NotMember {
-            member: id.to_string(),
-        })
+        found.ok_or_else(|| Refusal::NotMember(id.to_string()))
     }
 
     /// The member of that name, by the name it published or by its peer URL.

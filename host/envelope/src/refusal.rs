@@ -310,11 +310,8 @@ pub enum Refusal {
         /// The member.
         member: MemberId,
     },
-    /// The list has no such member.
-    NotMember {
-        /// Its id or name.
-        member: String,
-    },
+    /// No member of this id or name is in the list.
+    NotMember(String),
     /// The member whose pod or disk is to go is still in the list.
     StillMember {
         /// Its name.
@@ -374,6 +371,8 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
+    /// A version that is gone to, and that the spec does not ask for.
+    UnaskedVersion(String),
     /// The cluster does not go back to an older minor version from what a member runs.
     NoWayBack {
         /// The version that is gone to.

@@ -3,6 +3,8 @@
 //! A claim is judged where it differs from what is stored: what nobody could look at stays as it was. What this cannot see
 //! is a status that is not written, and the words of messages.
 
+mod settings;
+
 use std::collections::BTreeSet;
 
 use contract::{
@@ -77,7 +79,7 @@ impl Seen<'_> {
     /// What the status says and nobody saw.
     fn untrue(&self, status: &EtcdClusterStatus) -> Vec<String> {
         let mut untrue = Vec::new();
-        let Self { stored, .. } = self;
+        let Self { snapshot, stored } = self;
         if let Some(id) = status.cluster_id
             && stored.cluster_id.is_none()
             && !self.list().any(|list| list == id)
@@ -91,8 +93,10 @@ impl Seen<'_> {
         {
             untrue.push("the phase is Running and no cluster id is known".to_owned());
         }
+        untrue.extend(settings::untrue(status, stored, &snapshot.resource));
         self.judge_names(status, &mut untrue);
         if status.member_records != stored.member_records {
+            untrue.extend(self.forgotten(status));
             for record in &status.member_records {
                 untrue.extend(self.why_not(record));
             }
@@ -149,6 +153,30 @@ impl Seen<'_> {
         }
     }
 
+    /// The listed members of whom what was remembered is gone.
+    fn forgotten(&self, status: &EtcdClusterStatus) -> Vec<String> {
+        let mut untrue = Vec::new();
+        // Who is given up for a backup, or belongs to an attempt at a birth that was, is nobody's member any more.
+        let cluster = self.stored.cluster_id;
+        let is_its = cluster.is_some() && self.list().any(|list| Some(list) == cluster);
+        if status.cluster_id != cluster || status.restoration.is_some() || !is_its {
+            return untrue;
+        }
+        let listed = self.stored.member_records.iter();
+        for old in listed.filter(|old| self.row(&old.name).is_some()) {
+            let name = &old.name;
+            let mut records = status.member_records.iter();
+            match records.find(|record| record.name == *name) {
+                None => untrue.push(format!("member {name} is listed and forgotten")),
+                Some(new) if old.disk.is_some() && new.disk.is_none() => {
+                    untrue.push(format!("the disk of member {name} is forgotten"));
+                }
+                Some(_) => {}
+            }
+        }
+        untrue
+    }
+
     /// Says what of a record nobody saw.
     fn why_not(&self, record: &MemberRecord) -> Option<String> {
         let name = &record.name;
@@ -175,6 +203,28 @@ impl Seen<'_> {
             || answer.is_some_and(|answer| !answer.learner);
         if !votes {
             return Some(format!("member {name} does not vote"));
+        }
+        let version = record.version.as_ref();
+        if version.is_some_and(|version| !self.is_version(version)) {
+            return Some(format!("member {name} never ran etcd {version:?}"));
+        }
+        if record.recreations < 0 {
+            return Some(format!(
+                "member {name} was made again {} times",
+                record.recreations
+            ));
+        }
+        let size = record.db_size;
+        let is_said = |size: i64| {
+            old.and_then(|old| old.db_size) == Some(size)
+                || answer.is_some_and(|answer| answer.db_size == size)
+        };
+        if let Some(size) = size.filter(|size| !is_said(*size)) {
+            return Some(format!("member {name} never said that it has {size} bytes"));
+        }
+        if record.raft_lag < 0 {
+            let lag = record.raft_lag;
+            return Some(format!("member {name} is {lag} entries behind"));
         }
         let is_disk = |disk: &String| {
             let volumes = self.snapshot.objects.volumes.seen().into_iter().flatten();

@@ -77,6 +77,7 @@ impl World {
             }
             let done = match mishap {
                 Some(Mishap::NeverArrives) => Err("connection refused"),
+                Some(Mishap::Conflict) => Err("the object has been modified"),
                 Some(Mishap::Late(late)) if action.effect.kind().is_some() => {
                     self.late.push(Some(action.clone()));
                     self.timers

@@ -134,7 +134,7 @@ pub struct Truth {
     pub members: Vec<MemberTruth>,
     /// Names of pods that are to stay.
     pub pods: Vec<String>,
-    /// Names of pods that have their data within, and none of what clients wrote.
+    /// Names of pods that have their data within or have never run on their claims, and none of what clients wrote.
     pub blank: Vec<String>,
     /// Names of claims.
     pub claims: Vec<String>,
@@ -159,6 +159,8 @@ pub struct MemberTruth {
     pub healthy: bool,
     /// Its data is on a disk that its pod can have.
     pub intact: bool,
+    /// That disk goes with its pod.
+    pub in_pod: bool,
     /// Its file takes nine tenths of the quota or more.
     pub full: bool,
     /// The same label on its pod.

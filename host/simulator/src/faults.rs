@@ -82,6 +82,7 @@ impl World {
             Fault::Guard => self.guard(),
             Fault::NoStore => self.store = false,
             Fault::Intrude(which) => self.intrude(which),
+            Fault::Recreate => self.recreate(),
         }
         self.settle();
     }
@@ -122,7 +123,8 @@ impl World {
             | Fault::Restore(_)
             | Fault::TakeBack
             | Fault::Guard
-            | Fault::Intrude(_) => {}
+            | Fault::Intrude(_)
+            | Fault::Recreate => {}
         }
         self.changed = true;
         self.settle();

@@ -96,8 +96,17 @@ impl World {
             return;
         };
         guard.busy = false;
-        let since = asked.map(|since| since.as_millisecond() - self.epoch);
-        if since.is_none_or(|since| guard.saved.is_some_and(|saved| saved >= since)) {
+        let Some(since) = asked.map(|since| since.as_millisecond() - self.epoch) else {
+            return;
+        };
+        // Both times are of whole seconds.
+        let told = |saved: i64| (saved + self.epoch).div_euclid(1000) * 1000 - self.epoch;
+        if guard.saved.is_some_and(|saved| told(saved) >= since + 1000) {
+            return;
+        }
+        if (since..since + 2000).contains(&self.now) {
+            guard.busy = true;
+            self.timers.set(since + 2000, Timer::Guard);
             return;
         }
         let is_taken = self.store && self.back_up();

@@ -138,6 +138,7 @@ impl Kubernetes {
                 resource_version: pod.api.resource_version.clone(),
                 owner: pod.api.owner.clone(),
                 running: pod.api.running,
+                ran: pod.api.ran,
                 deleted: pod.api.deleted.is_some(),
                 ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),
                 claim: pod.api.claim.clone(),

@@ -7,12 +7,14 @@
 //!
 //! # What is not modelled
 //! Partitions but that of the members on one node from all others, who leave them to themselves; handshakes, alarms for
-//! corrupt data. What an EtcdBackup decides is modelled in a world of its own ([`keep`]); in that of a cluster backups are
+//! corrupt data; the EtcdCluster that is deleted and not made again, to which the operator does nothing more. What an
+//! EtcdBackup decides is modelled in a world of its own ([`keep`]); in that of a cluster backups are
 //! there or fail.
 
 mod backups;
 mod branch;
 mod caches;
+mod collector;
 mod etcd;
 mod execute;
 mod fact;

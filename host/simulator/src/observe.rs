@@ -121,16 +121,17 @@ impl World {
         }
     }
 
-    /// As the host does: asked only when a member complains, and then answered by a quorum.
+    /// As the host does: asked only when a member complains, and then answered by a quorum, of the recorded cluster first.
     fn alarms(&self, asked: &[&kubernetes::Member], peers: &[Peer]) -> Observed<Vec<Alarm>> {
-        let mut answers = asked.iter().filter_map(|pod| self.serving(pod)).peekable();
-        if answers.peek().is_none() {
+        let answers = || asked.iter().filter_map(|pod| self.serving(pod));
+        let recorded = self.recorded();
+        let Some(first) = answers().min_by_key(|data| Some(data.cluster) != recorded) else {
             return Observed::Unknown("no member answered".to_owned());
-        }
-        let Some(complaint) = answers.find(|data| !data.alarms().is_empty()) else {
-            return Observed::Seen(Vec::new());
         };
-        match self.etcd.confirmed(complaint.cluster, peers) {
+        if answers().all(|data| data.alarms().is_empty()) {
+            return Observed::Seen(Vec::new());
+        }
+        match self.etcd.confirmed(first.cluster, peers) {
             None => Observed::Unknown("no answer within 2 s".to_owned()),
             Some(leader) => {
                 let named = leader.alarms().iter();

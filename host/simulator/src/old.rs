@@ -150,6 +150,7 @@ impl World {
             deleted: None,
             phase: VolumePhase::Bound,
             storage_class: None,
+            access_modes: vec!["ReadWriteOnce".to_owned()],
             requested: Some("1Gi".to_owned()),
             capacity: None,
             resize: None,

@@ -1,8 +1,9 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
+mod recreation;
 mod seed;
 mod words;
 
@@ -128,6 +129,8 @@ pub enum Fault {
     NoStore,
     /// Somebody puts an object of their own in the place of one of the cluster's.
     Intrude(u32),
+    /// Somebody deletes the EtcdCluster and makes one of the same name at once; what it owned is collected.
+    Recreate,
 }
 
 /// What goes wrong with one action of the operator.
@@ -139,6 +142,8 @@ pub enum Mishap {
     NeverArrives,
     /// The request arrives after so many milliseconds, when nobody waits for it any more.
     Late(i64),
+    /// Somebody else was faster: the request is answered with a conflict and changes nothing.
+    Conflict,
     /// The operator ends before the effect.
     EndsBefore,
     /// The operator ends after the effect.

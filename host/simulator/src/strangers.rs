@@ -12,13 +12,13 @@ use crate::secrets;
 use crate::world::{NAME, World};
 
 /// Their owner.
-const OWNER: &str = "uid-of-somebody-else";
+pub(crate) const OWNER: &str = "uid-of-somebody-else";
 
 /// What the operator does not see of its own accord, and what of that it has met.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Strangers {
-    /// There was one.
-    came: bool,
+    /// There was one, or an object of a cluster that is gone.
+    pub(crate) came: bool,
     unlabelled: Vec<(ObjectKind, String)>,
     met: Vec<(ObjectKind, String)>,
 }
@@ -38,7 +38,7 @@ impl World {
             return;
         };
         self.strangers.came = true;
-        self.remove(kind, &name);
+        self.remove_at_once(kind, &name);
         let metadata = ObjectMeta {
             name: Some(name.clone()),
             labels: is_labelled.then(|| names::labels(NAME)),
@@ -99,13 +99,18 @@ impl World {
         })
     }
 
-    fn remove(&mut self, kind: ObjectKind, name: &str) {
+    fn remove_at_once(&mut self, kind: ObjectKind, name: &str) {
+        if kind == ObjectKind::PersistentVolumeClaim {
+            self.delete_pod(name, Some(0));
+        }
+        self.remove(kind, name, Some(0));
+    }
+
+    /// Somebody other than the operator removes an object.
+    pub(crate) fn remove(&mut self, kind: ObjectKind, name: &str, grace: Option<i64>) {
         match kind {
-            ObjectKind::Pod => self.delete_pod(name, Some(0)),
-            ObjectKind::PersistentVolumeClaim => {
-                self.delete_pod(name, Some(0));
-                self.delete_claim(name);
-            }
+            ObjectKind::Pod => self.delete_pod(name, grace),
+            ObjectKind::PersistentVolumeClaim => self.delete_claim(name),
             ObjectKind::Service => {
                 self.kube.services.remove(name);
             }
@@ -119,7 +124,7 @@ impl World {
     }
 
     pub(crate) fn is_own(&self, owner: &Option<String>) -> bool {
-        owner.as_deref() != Some(OWNER)
+        owner.as_deref() != Some(OWNER) && !self.is_of_one_gone(owner)
     }
 
     /// Whether a watch by labels shows this object.
@@ -164,6 +169,6 @@ impl World {
     fn is_of_others(&self, kind: ObjectKind, name: &str) -> bool {
         let head = self.kube.head(kind, name);
         let head = head.seen();
-        head.is_some_and(|head| head.owner.as_deref() == Some(OWNER))
+        head.is_some_and(|head| !self.is_own(&head.owner))
     }
 }

@@ -42,6 +42,8 @@ pub(crate) enum Timer {
     Heal(usize),
     /// A delayed write of the operator arrives.
     Land(usize),
+    /// An object whose owner is gone is collected.
+    Collect,
     /// The backup that a risky act waits for is taken.
     Guard,
 }

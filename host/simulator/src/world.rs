@@ -249,6 +249,7 @@ impl World {
             Timer::Fault(index) => self.begin_fault(index),
             Timer::Heal(index) => self.end_fault(index),
             Timer::Land(index) => self.land(index),
+            Timer::Collect => self.collect(),
             Timer::Guard => self.take_before(),
         }
     }

@@ -59,8 +59,15 @@ pub(crate) async fn perform(
         }
         BackupEffect::Rehearse(wanted) => rehearsal::begin(executor, pass, wanted).await?,
         BackupEffect::EndRehearsal { run } => rehearsal::end(executor, pass, run).await?,
+        BackupEffect::Hold { finalizer } => {
+            let kept = pass.resource.finalizers.iter().chain([finalizer]);
+            let version = kubernetes::set_finalizers(executor, pass, kept).await?;
+            remember(memory, version);
+        }
         BackupEffect::Release { finalizer } => {
-            let version = kubernetes::release(executor, pass, finalizer).await?;
+            let of_others = pass.resource.finalizers.iter();
+            let kept = of_others.filter(|name| *name != finalizer);
+            let version = kubernetes::set_finalizers(executor, pass, kept).await?;
             remember(memory, version);
         }
     }

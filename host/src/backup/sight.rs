@@ -24,6 +24,7 @@ use crate::observe::World;
 pub struct Sight {
     pub(super) store: Option<Store>,
     pub(super) place: Option<Place>,
+    pub(super) is_periodic: bool,
     pub(super) ways: BTreeMap<String, Connection>,
 }
 
@@ -47,12 +48,16 @@ pub(crate) async fn look(
         sight: Sight::default(),
     };
     let spec = EtcdBackupSpec::deserialize(&resource.spec);
-    let (Ok(spec), None) = (spec, resource.deleted) else {
+    let Ok(spec) = spec else {
         return looked;
     };
+    let is_going = resource.deleted.is_some();
+    if is_going && !envelope::is_taken_along(resource) {
+        return looked;
+    }
     let status = EtcdBackupStatus::deserialize(&resource.status).unwrap_or_default();
     let is_over = !spec.is_periodic() && status.is_over();
-    if is_over && !spec.rehearses() && status.rehearsal_run.is_none() {
+    if is_over && !is_going && !spec.rehearses() && status.rehearsal_run.is_none() {
         return looked;
     }
     let place = Place::of(&spec);
@@ -87,7 +92,7 @@ pub(crate) async fn look(
         Some(name) => read(name).await,
         None => Err("no Secret is named".to_owned()),
     };
-    if is_over {
+    if is_over && !is_going {
         looked.view = Some(view);
         return looked;
     }
@@ -104,16 +109,28 @@ pub(crate) async fn look(
         (Some(_), Err(why)) => Err(why.clone()),
         (None, _) => Err("the spec names no store".to_owned()),
     };
-    let (ways, stored) = tokio::join!(
-        source::ways(world, &resource.namespace, &spec, tls.as_ref()),
-        stored(&spec, place.as_ref(), &opened),
-    );
+    let is_periodic = spec.is_periodic();
+    let ways = async {
+        if is_going {
+            return Vec::new();
+        }
+        source::ways(world, &resource.namespace, &spec, tls.as_ref()).await
+    };
+    let stored = async {
+        match (&place, &opened) {
+            (Some(place), Ok(store)) => stored(is_periodic, place, store).await,
+            (_, Err(why)) => Observed::Unknown(why.clone()),
+            (None, Ok(_)) => Observed::Unknown("the spec names no store".to_owned()),
+        }
+    };
+    let (ways, stored) = tokio::join!(ways, stored);
     view.endpoints = futures::future::join_all(ways.iter().map(ask)).await;
     view.stored = stored;
     looked.view = Some(view);
     looked.sight = Sight {
         store: opened.ok(),
         place,
+        is_periodic,
         ways: ways
             .into_iter()
             .filter_map(|Way { url, connection }| Some((url, connection.ok()?)))
@@ -138,14 +155,11 @@ async fn ask(way: &Way) -> SourceEndpoint {
 
 /// What the store has under the backup's own name.
 async fn stored(
-    spec: &EtcdBackupSpec,
-    place: Option<&Place>,
-    opened: &Result<Store, String>,
+    is_periodic: bool,
+    place: &Place,
+    store: &Store,
 ) -> Observed<Vec<contract::StoredObject>> {
-    let (Some(place), Ok(store)) = (place, opened) else {
-        return Observed::Unknown(opened.as_ref().err().cloned().unwrap_or_default());
-    };
-    if spec.is_periodic() {
+    if is_periodic {
         store.all(&format!("{}_v", place.key)).await
     } else {
         store.one(&place.key).await
@@ -153,10 +167,10 @@ async fn stored(
 }
 
 impl Sight {
-    /// What the store has under the names of a periodic backup at this moment.
+    /// What the store has under the backup's own name at this moment.
     pub(crate) async fn stored(&self) -> Observed<Vec<contract::StoredObject>> {
         match (&self.store, &self.place) {
-            (Some(store), Some(place)) => store.all(&format!("{}_v", place.key)).await,
+            (Some(store), Some(place)) => stored(self.is_periodic, place, store).await,
             (None, _) | (_, None) => Observed::Unknown("the store was not opened".to_owned()),
         }
     }

@@ -56,6 +56,7 @@ pub(super) async fn read(
         run: resource.seen().and_then(run),
         transfer: executor.transfers.running(&pass.resource.uid),
         rehearsal: resource.seen().and_then(RehearsalHead::of),
+        taken_along: resource.seen().is_some_and(envelope::is_taken_along),
     };
     let resource = match resource {
         Observed::Seen(resource) => Observed::Seen(ResourceHead::of(&resource)),

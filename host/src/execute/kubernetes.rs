@@ -56,18 +56,13 @@ pub(crate) async fn write_status(
     replace_status(executor, pass, pre.resource_version.clone(), status).await
 }
 
-/// Takes a finalizer off exactly this resource; answers with the resulting version.
-pub(crate) async fn release(
+/// Gives exactly this resource these finalizers; answers with the resulting version.
+pub(crate) async fn set_finalizers(
     executor: &Executor,
     pass: &Pass<'_>,
-    finalizer: &str,
+    finalizers: impl Iterator<Item = &String>,
 ) -> Result<String, Error> {
-    let kept: Vec<&String> = pass
-        .resource
-        .finalizers
-        .iter()
-        .filter(|name| *name != finalizer)
-        .collect();
+    let kept: Vec<&String> = finalizers.collect();
     let patch = Patch::Merge(json!({ "metadata": {
         "uid": pass.resource.uid,
         "resourceVersion": pass.resource.resource_version,

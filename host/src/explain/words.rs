@@ -81,6 +81,7 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::Backup(BackupEffect::Delete { .. }) => "delete stored backup",
         Effect::Backup(BackupEffect::Rehearse(_)) => "rehearse restore",
         Effect::Backup(BackupEffect::EndRehearsal { .. }) => "end rehearsal",
+        Effect::Backup(BackupEffect::Hold { .. }) => "put on finalizer",
         Effect::Backup(BackupEffect::Release { .. }) => "take off finalizer",
         Effect::Restore(RestoreEffect::Prove { .. }) => "prove backup",
     };
@@ -202,6 +203,7 @@ fn backup(effect: &BackupEffect) -> String {
             rehearse.key, rehearse.image
         ),
         BackupEffect::EndRehearsal { run } => format!("Delete the pod of the rehearsal {run}"),
+        BackupEffect::Hold { finalizer } => format!("Put on the finalizer {finalizer}"),
         BackupEffect::Release { finalizer } => format!("Take off the finalizer {finalizer}"),
     }
 }

@@ -1,11 +1,12 @@
 //! The snapshot of a cluster: its children, its Secrets as digests, its members as they answer.
 
-use contract::{ClusterId, Millis, Objects, Resource, Snapshot};
+use contract::{ClusterId, Millis, Objects, Observed, Resource, Snapshot};
 use kube::Client;
 use serde::Deserialize;
 
 use super::secret::Looked;
 use super::{Memory, World, at_this_instant, etcd, guard, live, restore};
+use crate::error::Chain;
 use crate::key::ClusterKey;
 
 /// Takes the snapshot of one cluster.
@@ -17,6 +18,7 @@ pub(super) async fn snapshot(
     mut objects: Objects,
     memory: &mut Memory,
 ) -> Snapshot {
+    find_unlabelled(client, key, &resource, &mut objects).await;
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
     let now = Millis(jiff::Timestamp::now().as_millisecond());
@@ -54,6 +56,35 @@ pub(super) async fn snapshot(
 #[must_use]
 pub fn recorded_cluster(resource: &Resource) -> Option<ClusterId> {
     ClusterId::deserialize(resource.status.get("clusterId")?).ok()
+}
+
+/// Adds the pods of members that no cache shows, because they lost the labels by which it knows them. One that cannot be
+/// looked for may be there.
+async fn find_unlabelled(
+    client: &Client,
+    key: &ClusterKey,
+    resource: &Resource,
+    objects: &mut Objects,
+) {
+    let Observed::Seen(pods) = &mut objects.pods else {
+        return;
+    };
+    let records = resource.status.get("memberRecords");
+    let records = records.and_then(serde_json::Value::as_array);
+    for record in records.into_iter().flatten() {
+        let name = record.get("name").and_then(serde_json::Value::as_str);
+        let Some(name) = name.filter(|name| pods.iter().all(|pod| pod.name != **name)) else {
+            continue;
+        };
+        match live::pod(client, key, name).await {
+            Ok(found) => pods.extend(found),
+            Err(error) => {
+                objects.pods = Observed::Unknown(Chain(&error).to_string());
+                return;
+            }
+        }
+    }
+    pods.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
 /// Objects of others are found by refused applies; each pass looks whether they are still in the way.

@@ -70,6 +70,17 @@ pub async fn resource(client: &Client, key: &ClusterKey) -> Result<Option<Resour
         .map(project::resource))
 }
 
+/// Reads a pod, whatever its labels; none when there is none.
+pub(super) async fn pod(
+    client: &Client,
+    key: &ClusterKey,
+    name: &str,
+) -> Result<Option<contract::Pod>, Error> {
+    let api: Api<core::Pod> = Api::namespaced(client.clone(), &key.namespace);
+    let what = || format!("Pod {}/{name}", key.namespace);
+    Ok(within(what, api.get_opt(name)).await?.map(project::pod))
+}
+
 /// Lists the children by label, each kind by itself: one that cannot be read leaves the others.
 pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
     let (pods, volumes, services, disruption_budgets) = tokio::join!(
@@ -189,6 +200,7 @@ fn pod_head(pod: core::Pod) -> Head {
         object: ObjectHead {
             ended,
             running: pod.running,
+            ran: pod.ran,
             claim: pod.claim,
             founds: pod.initial_cluster_state.as_deref() == Some("new"),
             ..head.object
@@ -217,6 +229,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
             ended: false,
             running: false,
+            ran: false,
             claim: None,
             founds: false,
         },

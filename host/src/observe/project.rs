@@ -176,6 +176,7 @@ pub fn volume(object: core::PersistentVolumeClaim) -> Volume {
             Some(_) | None => VolumePhase::Pending,
         },
         storage_class: spec.storage_class_name,
+        access_modes: spec.access_modes.unwrap_or_default(),
         requested: storage(spec.resources.and_then(|resources| resources.requests)),
         capacity: storage(status.capacity),
         resize: status

@@ -29,7 +29,7 @@ fn checkout() -> TempDir {
         write(folder.path()).expect("generated");
     };
     let first = release(&Table::default(), new("0.1.0", None)).expect("a release");
-    let first = promote(&first, &version("0.1.0")).expect("promoted");
+    let first = promote(&first, &version("0.1.0"), None).expect("promoted");
     save(&first);
     let digest = bundles(folder.path(), &first).expect("bundles")[0]
         .1
@@ -93,6 +93,45 @@ fn a_published_bundle_that_was_edited_is_refused() {
         refused.contains("it was edited. Take it back with `git checkout -- bundle/0.1.0`"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_recipe_that_makes_another_image_is_refused_with_its_line() {
+    let checkout = checkout();
+    let (from, to) = ("COPY metadata", "COPY metadat");
+    change(&checkout, "bundle/0.1.0/Dockerfile", from, to);
+    let said = judged(&checkout);
+    let words =
+        "the image is made by `COPY metadat /metadata/` where `COPY metadata /metadata/` belongs";
+    assert!(
+        said[0].starts_with("bundle/0.1.0/Dockerfile:") && said[0].contains(words),
+        "{said:?}"
+    );
+}
+
+/// Its page is the one that lies beside the folder's files.
+#[test]
+fn a_page_further_down_is_stale() {
+    let checkout = checkout();
+    let page = checkout.path().join("catalog/configs/README.md");
+    fs::write(&page, "key: [a").expect("written");
+    assert_eq!(
+        stale(checkout.path()).expect("compared"),
+        [PathBuf::from("catalog/configs/README.md")]
+    );
+}
+
+#[test]
+fn a_table_is_not_written_beside_a_published_bundle_that_was_edited() {
+    let checkout = checkout();
+    let file = checkout.path().join(TABLE);
+    let before = fs::read_to_string(&file).expect("a table");
+    let csv = "bundle/0.1.0/manifests/binnacle.clusterserviceversion.yaml";
+    change(&checkout, csv, "maturity: alpha", "maturity: stable");
+    let table = Table::read(checkout.path()).expect("a table");
+    let promoted = promote(&table, &version("0.2.0"), None).expect("promoted");
+    save(checkout.path(), &promoted).expect_err("a refusal");
+    assert_eq!(fs::read_to_string(&file).expect("a table"), before);
 }
 
 #[test]

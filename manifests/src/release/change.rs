@@ -4,7 +4,7 @@
 
 use semver::Version;
 
-use super::{Channel, Edge, Release, Table, faults};
+use super::{Channel, Edge, Release, Table, faults, is_pushed};
 use crate::fault::Fault;
 
 /// A release to be made.
@@ -22,10 +22,10 @@ pub struct New {
     pub frozen: Option<String>,
 }
 
-/// The table with a new release at the end of `testing`.
+/// The table with a new release at the end of `testing`, or with the image of the newest one that was not pushed before.
 ///
 /// # Errors
-/// What the new table would break.
+/// What the new table would break, or that the release before it was never pushed.
 pub fn release(table: &Table, new: New) -> Result<Table, Vec<Fault>> {
     let New {
         version,
@@ -36,9 +36,21 @@ pub fn release(table: &Table, new: New) -> Result<Table, Vec<Fault>> {
     } = new;
     let mut table = table.clone();
     let before = table.releases.last_mut();
+    match before {
+        Some(newest) if !is_pushed(&newest.image) && newest.version == version => {
+            newest.image = image;
+            newest.created = created;
+            return judged(table);
+        }
+        Some(before) if !is_pushed(&before.image) => {
+            return refuse(never_pushed(before), &push_it(&before.version));
+        }
+        Some(_) | None => {}
+    }
+    let before = table.releases.last_mut();
     let supported = before.as_ref().map(|before| before.upgrades_from.clone());
     let replaces = before.as_ref().map(|before| before.name());
-    if let Some(before) = before {
+    if let Some(before) = before.filter(|before| before.bundle.is_none()) {
         before.bundle = frozen;
     }
     table.releases.push(Release {
@@ -55,21 +67,18 @@ pub fn release(table: &Table, new: New) -> Result<Table, Vec<Fault>> {
     judged(table)
 }
 
-/// The table with a release of `testing` in `prod`, too.
+/// The table with a release of `testing` in `prod`, too. From now on its bundle is the one with this digest.
 ///
 /// # Errors
-/// There is no such release, it is in `prod` already or older than the head of `prod`, or somebody would be stranded.
-pub fn promote(table: &Table, version: &Version) -> Result<Table, Vec<Fault>> {
+/// There is no such release, it was never pushed, it is in `prod` already or older than the head of `prod`, or somebody would
+/// be stranded.
+pub fn promote(
+    table: &Table,
+    version: &Version,
+    frozen: Option<String>,
+) -> Result<Table, Vec<Fault>> {
     let mut table = table.clone();
     let head = table.of(Channel::Prod).next_back().cloned();
-    let refuse = |what: String, remedy: &str| {
-        Err(vec![Fault {
-            file: super::TABLE.to_owned(),
-            line: 1,
-            what,
-            remedy: remedy.to_owned(),
-        }])
-    };
     let known: Vec<_> = table
         .releases
         .iter()
@@ -97,9 +106,35 @@ pub fn promote(table: &Table, version: &Version) -> Result<Table, Vec<Fault>> {
             "Promote a newer release",
         );
     }
+    if !is_pushed(&release.image) {
+        return refuse(never_pushed(release), &push_it(version));
+    }
     let replaces = head.map(|head| head.name());
     release.channels.insert(Channel::Prod, Edge { replaces });
+    if release.bundle.is_none() {
+        release.bundle = frozen;
+    }
     judged(table)
+}
+
+fn refuse(what: String, remedy: &str) -> Result<Table, Vec<Fault>> {
+    Err(vec![Fault {
+        file: super::TABLE.to_owned(),
+        line: 1,
+        what,
+        remedy: remedy.to_owned(),
+    }])
+}
+
+fn never_pushed(release: &Release) -> String {
+    let Release { version, image, .. } = release;
+    format!("the image of {version} was never pushed: {image} has a digest of zeros")
+}
+
+fn push_it(version: &Version) -> String {
+    format!(
+        "Push it, and say its digest with `make release VERSION={version} IMAGE=REPOSITORY@sha256:…`"
+    )
 }
 
 fn judged(table: Table) -> Result<Table, Vec<Fault>> {
@@ -131,7 +166,9 @@ mod tests {
         for version in ["0.1.0", "0.2.0", "0.3.0", "0.4.0"] {
             table = release(&table, new(version)).expect("a release");
             if matches!(version, "0.2.0" | "0.4.0") {
-                table = promote(&table, &version.parse().expect("a version")).expect("promoted");
+                let version = version.parse().expect("a version");
+                let frozen = Some("sha256:01".to_owned());
+                table = promote(&table, &version, frozen).expect("promoted");
             }
         }
         table
@@ -161,7 +198,8 @@ mod tests {
             table.newest().expect("a release").skip_range(),
             ">=0.1.0 <0.4.0"
         );
-        assert_eq!(table.newest().expect("a release").bundle, None);
+        let frozen = table.newest().expect("a release").bundle.as_deref();
+        assert_eq!(frozen, Some("sha256:01"), "who is in prod stays as it is");
     }
 
     #[test]
@@ -174,9 +212,37 @@ mod tests {
     fn promoting_what_is_not_there_or_older_is_refused() {
         let version = |text: &str| text.parse::<Version>().expect("a version");
         assert!(
-            refusal(promote(&four(), &version("0.5.0")))
+            refusal(promote(&four(), &version("0.5.0"), None))
                 .contains("there is no release 0.5.0; there are 0.1.0")
         );
-        assert!(refusal(promote(&four(), &version("0.3.0"))).contains("prod is at 0.4.0 already"));
+        assert!(
+            refusal(promote(&four(), &version("0.3.0"), None)).contains("prod is at 0.4.0 already")
+        );
+    }
+
+    /// Nobody could pull it.
+    #[test]
+    fn what_was_never_pushed_is_neither_promoted_nor_followed_until_its_digest_is_said() {
+        let unpushed = New {
+            image: format!("quay.io/binnacle/binnacle@sha256:{}", "0".repeat(64)),
+            ..new("0.1.0")
+        };
+        let table = release(&Table::default(), unpushed).expect("a release");
+        let version = "0.1.0".parse().expect("a version");
+        let words = "the image of 0.1.0 was never pushed";
+        assert!(refusal(promote(&table, &version, None)).contains(words));
+        assert!(refusal(release(&table, new("0.2.0"))).contains(words));
+        let pushed = release(&table, new("0.1.0")).expect("its digest");
+        assert_eq!(pushed.releases.len(), 1);
+        promote(&pushed, &version, Some("sha256:01".to_owned())).expect("promoted");
+    }
+
+    #[test]
+    fn a_version_with_build_metadata_is_refused() {
+        let refused = refusal(release(&four(), new("0.5.0+b.1")));
+        assert!(
+            refused.contains("0.5.0+b.1 has build metadata"),
+            "{refused}"
+        );
     }
 }

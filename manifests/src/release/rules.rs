@@ -91,6 +91,17 @@ impl Judge<'_> {
         if !is_by_digest(&release.image) {
             self.say(at, "image", format!("the image {} has no digest", release.image), "Name it as REPOSITORY@sha256:… with the 64 digits that the registry answered to the push");
         }
+        if !release.version.build.is_empty() {
+            self.say(
+                at,
+                "version",
+                format!(
+                    "{} has build metadata, which no object's name may have",
+                    release.version
+                ),
+                "Leave away the + and what follows it",
+            );
+        }
         if release.upgrades_from > release.version {
             self.say(
                 at,
@@ -244,6 +255,12 @@ fn lines(text: &str) -> Vec<usize> {
     text.match_indices("[[release]]")
         .map(|(at, _)| at)
         .collect()
+}
+
+/// Whether the image has another digest than the zeros of one that was never pushed.
+pub(crate) fn is_pushed(image: &str) -> bool {
+    let digest = image.rsplit(':').next().unwrap_or_default();
+    digest.bytes().any(|digit| digit != b'0')
 }
 
 /// Whether an image is named by `@sha256:` and 64 digits.

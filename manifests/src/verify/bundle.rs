@@ -27,6 +27,14 @@ const ANNOTATIONS: [(&str, &str); 4] = [
     ("bundle.package.v1", PACKAGE),
 ];
 
+/// What the image of a bundle is made of, but for its labels.
+const RECIPE: [&str; 4] = [
+    "FROM scratch",
+    "COPY manifests /manifests/",
+    "COPY metadata /metadata/",
+    "COPY tests/scorecard /tests/scorecard/",
+];
+
 /// Everything that is wrong with the bundle in `folder`.
 pub(crate) fn bundle(folder: &str, bundle: &Bundle) -> Vec<Fault> {
     let mut found = Vec::new();
@@ -63,6 +71,9 @@ pub(crate) fn bundle(folder: &str, bundle: &Bundle) -> Vec<Fault> {
         }
         if path == "metadata/annotations.yaml" {
             annotations(&mut judged);
+        }
+        if path == "Dockerfile" {
+            recipe(&mut judged);
         }
         found.extend(judged.found);
     }
@@ -101,6 +112,25 @@ pub(crate) fn bundle(folder: &str, bundle: &Bundle) -> Vec<Fault> {
         }
     }
     found
+}
+
+/// The catalog names the image by a digest that is made of the files: a recipe that makes another image makes one that
+/// nobody finds.
+fn recipe(judged: &mut Judged<'_>) {
+    let lines = judged
+        .text
+        .lines()
+        .filter(|line| !line.starts_with("LABEL "));
+    let differs = lines
+        .map(Some)
+        .chain([None])
+        .zip(RECIPE.map(Some).into_iter().chain([None]))
+        .find(|(found, wanted)| found != wanted);
+    if let Some((found, wanted)) = differs {
+        let (found, wanted) = (found.unwrap_or_default(), wanted.unwrap_or("nothing more"));
+        let what = format!("the image is made by `{found}` where `{wanted}` belongs");
+        judged.say(found, what, AGAIN);
+    }
 }
 
 fn annotations(judged: &mut Judged<'_>) {

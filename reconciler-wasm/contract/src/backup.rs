@@ -11,7 +11,7 @@ mod view;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Condition;
+use crate::{Condition, WhenDeleted};
 pub use before::{BackupBefore, RiskyAct};
 pub use effect::{BackupEffect, Take};
 pub use place::{BackupKey, Place, StoreKind};
@@ -24,6 +24,8 @@ pub use view::{
 
 /// The finalizer that the archived operator left on periodic backups.
 pub const OLD_FINALIZER: &str = "backup-operator-periodic";
+/// The finalizer under which a backup is not gone before what it stored is, where its spec asks for that.
+pub const STORED_FINALIZER: &str = "etcd.database.coreos.com/stored-backups";
 /// The one value of `spec.backupPolicy.verify`.
 pub const VERIFY_BY_RESTORE: &str = "restore";
 
@@ -113,6 +115,10 @@ pub struct BackupPolicy {
     /// Of so many last hours, days and so on that have a backup, the newest one of each is kept. Counted in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepPolicy>,
+    /// Retain: what is stored stays when this object is deleted. Delete: all backups in the store that have its names are
+    /// deleted first, the newest too. Default: Retain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_deleted: Option<WhenDeleted>,
     /// Before which acts on the cluster of `clusterRef` one is taken, besides: they wait for it, and are not begun without
     /// it. Without a schedule these are the only ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,6 +249,13 @@ impl EtcdBackupSpec {
     #[must_use]
     pub fn is_periodic(&self) -> bool {
         self.interval().is_some() || self.schedule().is_some() || !self.before().is_empty()
+    }
+
+    /// Whether all that is stored goes when the object is deleted.
+    #[must_use]
+    pub fn takes_stored_along(&self) -> bool {
+        let policy = self.backup_policy.as_ref();
+        policy.is_some_and(|policy| policy.when_deleted == Some(WhenDeleted::Delete))
     }
 
     /// Before which acts one is taken.

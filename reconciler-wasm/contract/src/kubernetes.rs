@@ -177,6 +177,9 @@ pub struct Volume {
     /// `spec.storageClassName`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<String>,
+    /// `spec.accessModes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_modes: Vec<String>,
     /// `spec.resources.requests.storage`, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,

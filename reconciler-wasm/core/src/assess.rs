@@ -2,6 +2,7 @@
 //!
 //! Owns what a member's health and disk are; decides nothing. A fact that could not be read stays unknown.
 
+mod estranged;
 mod member;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,13 @@ pub(crate) struct Situation<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) memory: &'a EtcdClusterStatus,
     pub(crate) stage: Stage<'a>,
+}
+
+impl Situation<'_> {
+    /// Whether the pod is a member's and has lost the owner by which it is known.
+    pub(crate) fn is_estranged(&self, pod: &Pod) -> bool {
+        estranged::is_estranged(self.snapshot, self.memory, pod)
+    }
 }
 
 /// Where a cluster is in its life.

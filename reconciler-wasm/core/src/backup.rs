@@ -8,12 +8,14 @@
 //! 2. A run under way is attended; else one that is due begins.
 //! 3. Backups beyond the number that is kept are deleted, while no run and no rehearsal is under way.
 //! 4. Beside that it is tried whether the newest restores, where the spec asks for it.
+//! 5. When the resource is deleted, what it stored stays, unless the spec asks for it to go.
 //!
 //! # Guarantees
 //! A backup that is taken once and has succeeded or failed is never run again. Nothing counts as a backup that was not
 //! read back whole.
 
 mod course;
+mod going;
 mod plan;
 mod rehearse;
 mod retention;
@@ -22,9 +24,9 @@ mod run;
 mod schedule;
 mod source;
 
-use contract::{BackupEffect, Decision, Effect, FindingKind, OLD_FINALIZER, Reason, Snapshot};
+use contract::{Decision, FindingKind, Reason, Snapshot};
 
-use crate::{pre, stored};
+use crate::stored;
 use course::Course;
 pub(crate) use schedule::began_since;
 
@@ -38,8 +40,10 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         };
     let mut course = Course::new(snapshot, &memory);
     if resource.deleted.is_some() {
-        delete(&mut course);
-        return course.end();
+        return going::attend(course);
+    }
+    if let Some(decision) = going::hold(snapshot) {
+        return decision;
     }
     let plan = match plan::plan(resource) {
         Ok(plan) => plan,
@@ -78,19 +82,4 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     }
     rehearse::attend(&mut course, &plan, view);
     course.end()
-}
-
-/// What is stored stays stored. Only the finalizer goes that the archived operator left.
-fn delete(course: &mut Course<'_>) {
-    let resource = &course.snapshot.resource;
-    if resource.finalizers.iter().any(|name| name == OLD_FINALIZER) {
-        let finalizer = OLD_FINALIZER.to_owned();
-        let effect = Effect::Backup(BackupEffect::Release { finalizer });
-        course.actions.push(pre::action(resource, effect));
-    }
-    course.find(
-        FindingKind::Note,
-        Reason::Deleting,
-        "The resource is being deleted; what it stored stays in the store.",
-    );
 }

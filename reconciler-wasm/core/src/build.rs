@@ -16,7 +16,7 @@ pub(crate) use disruption::disruption_budget;
 pub(crate) use pod::{Filling, Start, filled_pod, pod, pod_on_claim, running_image};
 pub(crate) use service::{client_service, is_service_as_wanted, peer_service};
 pub(crate) use shape::shape;
-pub(crate) use storage::claim;
+pub(crate) use storage::{access_modes, claim};
 
 /// Metadata every child has: name, namespace, labels, and the resource as its only owner.
 fn metadata(resource: &Resource, name: String) -> ObjectMeta {

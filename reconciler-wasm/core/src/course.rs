@@ -4,7 +4,7 @@
 
 use contract::{
     Action, Condition, ConditionStatus, Decision, Effect, EventType, Finding, FindingKind, Millis,
-    OutcomeKind, Reason, Report, Requeue, SCHEMA, Snapshot,
+    OutcomeKind, Reason, Report, Requeue, Resource, SCHEMA, STORED_FINALIZER, Snapshot,
 };
 
 use crate::{clock, pre};
@@ -22,6 +22,14 @@ pub(crate) trait Told: Clone + PartialEq {
     fn answer(&mut self, generation: i64);
     /// The effect that writes it.
     fn update(self) -> Effect;
+}
+
+/// Whether the resource is not gone before this operator agrees.
+pub(crate) fn is_held(resource: &Resource) -> bool {
+    resource
+        .finalizers
+        .iter()
+        .any(|name| name == STORED_FINALIZER)
 }
 
 /// What a pass does, found and remembers.
@@ -117,7 +125,8 @@ impl<'a, Status: Told> Course<'a, Status> {
         self.note_condition();
         let resource = &self.snapshot.resource;
         let mut actions = Vec::new();
-        if self.status != *self.memory && resource.deleted.is_none() {
+        let is_there = resource.deleted.is_none() || is_held(resource);
+        if self.status != *self.memory && is_there {
             let mut action = pre::action(resource, self.status.update());
             action.pre.resource_version = Some(resource.resource_version.clone());
             actions.push(action);
@@ -130,6 +139,18 @@ impl<'a, Status: Told> Course<'a, Status> {
             requeue: self.requeue,
             report: Report {
                 findings: self.findings,
+            },
+        }
+    }
+
+    /// The decision to do this alone: it changes the resource, so nothing else is written into what it was.
+    pub(crate) fn alone(snapshot: &Snapshot, effect: Effect, finding: Finding) -> Decision {
+        Decision {
+            schema: SCHEMA,
+            actions: vec![pre::action(&snapshot.resource, effect)],
+            requeue: None,
+            report: Report {
+                findings: vec![finding],
             },
         }
     }

@@ -58,7 +58,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
 /// Decides on a cluster.
 ///
 /// # Flow
-/// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid.
+/// 1. `validate` turns the spec into a [`validate::Cluster`], or says what is invalid; a cluster that runs keeps its images then.
 /// 2. `tls` says which certificates are in use and whether they work; `assess` joins spec, objects, member list and memory into a [`assess::Situation`].
 /// 3. `step` picks at most one quorum-relevant step, with the harmless writes that accompany it.
 /// 4. `status` renders all of it; a status that differs from the stored one is written before anything else.
@@ -78,7 +78,11 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     }
     let is_stored =
         !snapshot.resource.status.is_null() && !memory::set_right(&mut memory, snapshot.now);
-    let mut cluster = match validate::validate(&snapshot.resource) {
+    let followed = validate::validate(&snapshot.resource).or_else(|invalid| {
+        let running = validate::as_it_runs(&snapshot.resource, &memory, &invalid);
+        running.ok_or(invalid)
+    });
+    let mut cluster = match followed {
         Ok(cluster) => cluster,
         Err(invalid) => {
             let status = status::refused(snapshot, &memory, &invalid);

@@ -4,6 +4,7 @@
 //! rest stays at rest.
 
 pub(crate) mod conditions;
+mod figures;
 mod records;
 
 use contract::{
@@ -160,6 +161,7 @@ pub(crate) fn render(
         cluster,
         snapshot,
         &status.certificates,
+        step,
     );
     status
 }

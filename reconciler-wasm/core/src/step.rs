@@ -9,12 +9,15 @@ mod birth;
 mod consent;
 mod corrupt;
 mod depart;
+mod domain;
 mod ended;
 mod failures;
 mod furnish;
 pub(crate) mod guard;
+mod image;
 mod issue;
 mod join;
+mod last_words;
 mod late;
 mod leave;
 mod old_pods;
@@ -27,6 +30,7 @@ mod scale;
 mod seal;
 pub(crate) mod space;
 mod storage;
+mod strangers;
 pub(crate) mod upgrade;
 mod zero;
 
@@ -198,7 +202,8 @@ fn formed(
     old_pods::tell(cluster, situation, living, step);
     let is_sealed = seal::seal(cluster, situation, living, step);
     furnish::furnish(cluster, situation, Some(living), step);
-    furnish::furnish_clients(cluster, situation, is_sealed, step);
+    let is_alone = strangers::tell(cluster, situation, step);
+    furnish::furnish_clients(cluster, situation, is_sealed && is_alone, step);
     if zero::fall_asleep(cluster, situation, living, step) {
         furnish::hold_back_failing(situation, step);
         return;
@@ -215,6 +220,7 @@ fn formed(
         }
         return;
     };
+    domain::tell(cluster, membership, step);
     consent::retire(cluster, situation, living, step);
     if zero::is_up_again(situation, step) {
         return;
@@ -337,11 +343,17 @@ fn say_quorum_lost(
 
 /// The words of an etcd with users of its own, to which the operator is none of them.
 fn wants_a_user(situation: &Situation<'_>) -> Option<&'static str> {
-    let Observed::Unknown(why) = &situation.snapshot.etcd.membership else {
+    let etcd = &situation.snapshot.etcd;
+    let Observed::Unknown(of_list) = &etcd.membership else {
         return None;
     };
+    let of_members = etcd.endpoints.iter().filter_map(|one| match &one.status {
+        Observed::Unknown(why) => Some(why),
+        Observed::Seen(_) | Observed::Absent => None,
+    });
+    let mut told = of_members.chain([of_list]);
     let refusals = ["user name is empty", "permission denied"];
-    refusals.into_iter().find(|words| why.contains(words))
+    told.find_map(|why| refusals.into_iter().find(|words| why.contains(words)))
 }
 
 const fn rank(kind: FindingKind) -> u8 {

@@ -5,8 +5,8 @@
 mod pod;
 
 use contract::{
-    EtcdClusterSpec, Finding, FindingKind, PodPolicy, QUOTA_VARIABLE, QuorumRecovery, Reason,
-    Resource, TlsPolicy, TlsRole, TlsSecrets, names,
+    EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, PodPolicy, QUOTA_VARIABLE,
+    QuorumRecovery, Reason, Resource, TlsPolicy, TlsRole, TlsSecrets, names,
 };
 use pod::{check_pod, with_settings};
 use semver::Version;
@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) version: Version,
     pub(crate) image: String,
     repository: String,
+    /// Why members keep the image that they have: what the spec asks for cannot be followed.
+    pub(crate) keeps_images: Option<String>,
     /// `spec.upgrade.throughMinors`.
     pub(crate) through_minors: bool,
     pub(crate) paused: bool,
@@ -130,6 +132,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         size,
         image: format!("{repository}:v{version}"),
         repository: repository.to_owned(),
+        keeps_images: None,
         version,
         through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
@@ -149,6 +152,31 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         tls: Tls::default(),
         findings,
     })
+}
+
+/// The cluster as it runs, where nothing but the version or the repository that the spec asks for makes it impossible to
+/// follow: whoever runs is healed all the same. None where that is not so, or nothing has formed yet.
+pub(crate) fn as_it_runs(
+    resource: &Resource,
+    memory: &EtcdClusterStatus,
+    invalid: &Finding,
+) -> Option<Cluster> {
+    memory.cluster_id?;
+    // What cannot be read, the host cannot judge by either.
+    serde_path(&resource.spec).ok()?;
+    let images = memory.member_records.iter();
+    let (repository, version) = images
+        .filter_map(|record| record.image.as_deref()?.rsplit_once(":v"))
+        .filter_map(|(repository, tag)| Some((repository, Version::parse(tag).ok()?)))
+        .min_by(|one, other| one.1.cmp(&other.1))?;
+    let mut running = resource.clone();
+    let spec = running.spec.as_object_mut()?;
+    spec.insert("repository".to_owned(), repository.into());
+    spec.insert("version".to_owned(), version.to_string().into());
+    let mut cluster = validate(&running).ok()?;
+    cluster.keeps_images = Some(invalid.message.clone());
+    cluster.findings.push(invalid.clone());
+    Some(cluster)
 }
 
 fn serde_path(spec: &serde_json::Value) -> Result<EtcdClusterSpec, Finding> {

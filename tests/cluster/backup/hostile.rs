@@ -16,6 +16,8 @@ use crate::unruly::{Mood, Unruly};
 
 /// Values of a MiB: more than one piece of an upload.
 const VALUES: usize = 12;
+/// So many that etcd's quota of 8 MiB refuses one of them: it counts what it wrote to disk, a tenth of a second late.
+const TOO_MANY: usize = 1_000;
 /// How long the store answers 503.
 const AWAY: Duration = Duration::from_secs(60);
 
@@ -28,7 +30,7 @@ pub(crate) async fn bad_store(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("plain", spec::on_volumes(1))
         .await?;
-    fill(&cluster).await?;
+    fill(&cluster, VALUES).await?;
     for (name, mood) in [
         ("cut-up", Mood::CutsUploads),
         ("cut-down", Mood::CutsDownloads),
@@ -91,6 +93,37 @@ pub(crate) async fn bad_store(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
+/// A store whose disk is full keeps nothing, says so, and takes the backup once it has room.
+pub(crate) async fn full_store(scenario: &mut Scenario) -> Result<()> {
+    let store = MinIo::start_on_disk_of(scenario, 12).await?;
+    apply(scenario, &store.secret("aws")).await?;
+    let cluster = scenario
+        .create_healthy("plain", spec::on_volumes(1))
+        .await?;
+    fill(&cluster, VALUES).await?;
+    let mut wanted = manifest(
+        "full",
+        &client_url("http", &cluster),
+        store.block(KEY, "aws"),
+    );
+    wanted["spec"]["backupPolicy"] = json!({"timeoutInSecond": 900});
+    apply(scenario, &wanted).await?;
+    let seen = wait::until("words on the full disk", PATIENCE, async || {
+        let status = status(scenario, "full").await?;
+        ensure!(!status.succeeded, "it is taken for a backup: {status:?}");
+        let is_told = told(&status).contains("StorageFull");
+        ensure!(is_told, "it stands at {status:?}");
+        Ok(status)
+    })
+    .await?;
+    eprintln!("full: {}", told(&seen));
+    let keys = store.keys().await?;
+    ensure!(keys.is_empty(), "stored are {keys:?}");
+    store.grow_disk_to(256).await?;
+    let status = succeeded(scenario, "full").await?;
+    is_whole(&store, &status, KEY).await
+}
+
 /// A member whose quota is used up gives a whole backup; one that asks who is there, and is not told, gives none.
 pub(crate) async fn full_and_locked(scenario: &mut Scenario) -> Result<()> {
     let store = MinIo::start(scenario).await?;
@@ -98,7 +131,10 @@ pub(crate) async fn full_and_locked(scenario: &mut Scenario) -> Result<()> {
     let mut spec = spec::on_volumes(1);
     spec["pod"]["etcdEnv"] = json!([{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "8388608"}]);
     let cluster = scenario.create_healthy("plain", spec).await?;
-    let refused = fill(&cluster).await.err().context("etcd took everything")?;
+    let refused = fill(&cluster, TOO_MANY)
+        .await
+        .err()
+        .context("etcd took everything")?;
     ensure!(refused.to_string().contains("space"), "it says {refused:#}");
     let url = client_url("http", &cluster);
     apply(scenario, &manifest("full", &url, store.block(KEY, "aws"))).await?;
@@ -140,7 +176,7 @@ fn told(status: &EtcdBackupStatus) -> String {
     words.collect::<Vec<_>>().join(" | ")
 }
 
-async fn fill(cluster: &Cluster) -> Result<()> {
+async fn fill(cluster: &Cluster, values: usize) -> Result<()> {
     let address = cluster.client_address().await?;
     // A Service that was just made may lead nowhere yet.
     let mut etcd = wait::until("an answer of etcd", PATIENCE, async || {
@@ -149,7 +185,7 @@ async fn fill(cluster: &Cluster) -> Result<()> {
         Ok(etcd)
     })
     .await?;
-    for number in 0..VALUES {
+    for number in 0..values {
         etcd.put(format!("kept/{number}"), vec![b'x'; 1 << 20], None)
             .await?;
     }

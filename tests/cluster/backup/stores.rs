@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -10,14 +11,17 @@ use etcd_client::Client;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tests::scenario::{Cluster, Scenario, spec};
-use tests::testbed::Progress;
 use tests::testbed::tools::Tool;
+use tests::testbed::{Progress, wait};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::{KEY, apply, client_url, ended, is_that_file, manifest, succeeded};
 use crate::emulators::Emulator;
 use crate::tap::{Head, Tap};
+
+/// On a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Azure's store, with the Secret of old, in several blocks.
 pub(crate) async fn azure(scenario: &mut Scenario) -> Result<()> {
@@ -180,7 +184,13 @@ impl<'a> Source<'a> {
     }
 
     async fn fill(&self, values: usize) -> Result<()> {
-        let mut etcd = Client::connect([self.cluster.client_address().await?], None).await?;
+        let address = self.cluster.client_address().await?;
+        let mut etcd = Client::connect([address], None).await?;
+        // Nodes hear of a Service a moment after the API server has it.
+        wait::until("the client Service", PATIENCE, async || {
+            Ok(etcd.clone().status().await.map(drop)?)
+        })
+        .await?;
         for number in 0..values {
             etcd.put(format!("kept/{number}"), vec![b'x'; 1 << 20], None)
                 .await?;

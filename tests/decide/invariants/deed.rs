@@ -72,19 +72,13 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             if before.recovering.as_ref() == Some(name) && is_alone {
                 return None;
             }
-            // Whose member is down anyway loses nothing by it, as long as the disk stays, which `lost` watches.
-            listed(name).filter(|member| member.healthy && !member.learner)?;
-            if before.claims.contains(name) {
-                return leaves_enough(at, deed, name, before);
+            // With its data in the pod, that is its disk.
+            if listed(name).is_some_and(|member| member.in_pod) {
+                return violation("no disk of a listed member is deleted", at, name.clone());
             }
-            keeps_quorum(
-                at,
-                deed,
-                &after(before, |member| {
-                    member.healthy &= member.name != *name;
-                    true
-                }),
-            )
+            // Whose member is down anyway loses nothing by it, as long as the disk stays.
+            listed(name).filter(|member| member.healthy && !member.learner)?;
+            leaves_enough(at, deed, name, before)
         }
         Deed::DeletedClaim(name) if listed(name).is_some() => {
             violation("no disk of a listed member is deleted", at, name.clone())

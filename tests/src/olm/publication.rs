@@ -35,24 +35,59 @@ impl Publication {
         folder: &Path,
         progress: &Progress,
     ) -> Result<Self> {
+        let module = fs::read(module).context("the sealed module")?;
+        let modules = VERSIONS.map(|version| (version, with_note(&module, version)));
+        let name = format!("{REPOSITORY}-catalog");
+        Self::of(
+            registry, program, &modules, &PROMOTED, &name, folder, progress,
+        )
+        .await
+    }
+
+    /// Three releases of this program, of which the second one has no module and never gets ready.
+    pub async fn failing(
+        registry: &Registry,
+        program: &Path,
+        module: &Path,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let module = fs::read(module).context("the sealed module")?;
+        let modules = [
+            ("0.1.0", with_note(&module, "0.1.0")),
+            ("0.2.0", b"no module".to_vec()),
+            ("0.3.0", with_note(&module, "0.3.0")),
+        ];
+        let name = format!("{REPOSITORY}-catalog-failing");
+        Self::of(registry, program, &modules, &[], &name, folder, progress).await
+    }
+
+    /// Releases of these versions and modules, and the catalog of that name.
+    async fn of(
+        registry: &Registry,
+        program: &Path,
+        modules: &[(&str, Vec<u8>)],
+        promoted: &[&str],
+        catalog: &str,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<Self> {
         let mut releases = Releases::new(folder)?;
         let program = stripped(program, folder).await?;
-        let module = fs::read(module).context("the sealed module")?;
-        for version in VERSIONS {
-            progress.say(&format!("publishing release {version}"));
+        for (version, module) in modules {
+            progress.say(&format!("publishing release {version} of {catalog}"));
             let file = folder.join(format!("reconciler-{version}.wasm"));
-            fs::write(&file, with_note(&module, version))?;
+            fs::write(&file, module)?;
             let image = registry
                 .push_operator(&program, &[(&file, MODULE_IN_IMAGE)], REPOSITORY, progress)
                 .await?;
             let made = releases.add(version, image, newer_definition)?;
             push_bundle(registry, made).await?;
-            if PROMOTED.contains(&version) {
+            if promoted.contains(version) {
                 releases.promote(version)?;
             }
         }
-        let name = format!("{REPOSITORY}-catalog");
-        Self::publish(registry, releases, &name, progress).await
+        Self::publish(registry, releases, catalog, progress).await
     }
 
     async fn publish(

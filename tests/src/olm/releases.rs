@@ -100,7 +100,8 @@ impl Releases {
 
     /// Promotes one to `prod`.
     pub fn promote(&mut self, version: &str) -> Result<()> {
-        self.table = accepted(promote(&self.table, &version.parse()?))?;
+        let frozen = self.release(version)?.bundle.image().digest();
+        self.table = accepted(promote(&self.table, &version.parse()?, Some(frozen)))?;
         for one in &mut self.all {
             let entry = self.table.releases.iter();
             let mut entry = entry.filter(|entry| entry.version == one.release.version);

@@ -32,6 +32,7 @@ pub struct Subscriber {
     testbed: Testbed,
     kubectl: Kubectl,
     namespace: Namespace,
+    catalog: &'static str,
 }
 
 impl Subscriber {
@@ -41,7 +42,15 @@ impl Subscriber {
             testbed: testbed.clone(),
             kubectl: kubectl.clone(),
             namespace: testbed.namespace(prefix).await?,
+            catalog: CATALOG,
         })
+    }
+
+    /// The same, who subscribes to another catalog.
+    #[must_use]
+    pub const fn of_catalog(mut self, catalog: &'static str) -> Self {
+        self.catalog = catalog;
+        self
     }
 
     /// The namespace.
@@ -69,6 +78,19 @@ impl Subscriber {
         } else {
             json!({"targetNamespaces": targets})
         };
+        self.write_group(&spec).await
+    }
+
+    /// Lets OLM leave a release that failed for the next one.
+    pub async fn fail_forward(&self) -> Result<()> {
+        let spec = json!({
+            "targetNamespaces": [self.namespace()],
+            "upgradeStrategy": "TechPreviewUnsafeFailForward",
+        });
+        self.write_group(&spec).await
+    }
+
+    async fn write_group(&self, spec: &Value) -> Result<()> {
         self.apply(&json!({
             "apiVersion": "operators.coreos.com/v1",
             "kind": "OperatorGroup",
@@ -85,13 +107,26 @@ impl Subscriber {
         approval: Approval,
         starting: Option<&str>,
     ) -> Result<()> {
+        let config = json!({"resources": {"requests": {"cpu": CPU, "memory": "64Mi"}}});
+        self.subscribe_with(channel, approval, starting, &config)
+            .await
+    }
+
+    /// The same, with what the Subscription says of the operator's pod.
+    pub async fn subscribe_with(
+        &self,
+        channel: &str,
+        approval: Approval,
+        starting: Option<&str>,
+        config: &Value,
+    ) -> Result<()> {
         let mut spec = json!({
             "channel": channel,
             "name": PACKAGE,
-            "source": CATALOG,
+            "source": self.catalog,
             "sourceNamespace": NAMESPACE,
             "installPlanApproval": format!("{approval:?}"),
-            "config": {"resources": {"requests": {"cpu": CPU, "memory": "64Mi"}}},
+            "config": config,
         });
         if let Some(version) = starting {
             spec["startingCSV"] = json!(name(version));
@@ -171,6 +206,23 @@ impl Subscriber {
                 Ok(())
             },
         )
+        .await
+    }
+
+    /// Waits until OLM has looked at this channel and found nothing newer than what is installed.
+    pub async fn is_at_the_head(&self, channel: &str) -> Result<()> {
+        let what = format!("the Subscription at the head of {channel}");
+        wait::until(what, PATIENCE, async || {
+            let text = self
+                .kubectl(&["get", "subscription", PACKAGE, "--output=json"])
+                .await?;
+            let found: Value = serde_json::from_str(&text)?;
+            let is_so = found["spec"]["channel"] == channel
+                && found["status"]["state"] == "AtLatestKnown"
+                && found["status"]["installedCSV"] == found["status"]["currentCSV"];
+            ensure!(is_so, "its status is {}", found["status"]);
+            Ok(())
+        })
         .await
     }
 

@@ -18,6 +18,8 @@ use crate::testbed::{Testbed, wait};
 
 /// How long forming or changing may take, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(150);
+/// How long it may take until some ready member answers.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// A cluster by its name, whether it is there or not.
 #[derive(Clone)]
@@ -167,9 +169,11 @@ impl Cluster {
         Ok(self.etcd_of(&pod.name_any()))
     }
 
-    /// The member list, asked of a ready member.
+    /// The member list, asked of a ready member. One that keeps ending is ready for a moment each time, so whoever is asked
+    /// may be gone.
     pub async fn members(&self) -> Result<Vec<Member>> {
-        self.etcd().await?.members().await
+        let what = format!("the member list of {}", self.name);
+        wait::until(what, ANSWER, async || self.etcd().await?.members().await).await
     }
 
     /// The names of the members.

@@ -22,7 +22,20 @@ impl Scenario {
     /// Ends the operator that runs as a process, and installs it in its place; ready when this returns.
     pub async fn deploy(&mut self) -> Result<Deployed> {
         self.stop_operator().await?;
-        let suite = self.suite().clone();
+        let deployed = Deployed {
+            suite: self.suite().clone(),
+            installation: Installation {
+                namespace: self.namespace().to_owned(),
+                image: self.load_build().await?,
+            },
+        };
+        deployed.install().await?;
+        Ok(deployed)
+    }
+
+    /// Takes an image of the suite's program and module into the nodes, and answers its name.
+    pub async fn load_build(&self) -> Result<String> {
+        let suite = self.suite();
         let (program, module) = (
             suite.programs.program.clone(),
             suite.programs.module.clone(),
@@ -30,15 +43,7 @@ impl Scenario {
         let build = Build::of(program, module, self.folder())?;
         let archive = build.archive(&Progress::silent()).await?;
         suite.testbed.load_image(archive).await?;
-        let deployed = Deployed {
-            suite,
-            installation: Installation {
-                namespace: self.namespace().to_owned(),
-                image: build.image.clone(),
-            },
-        };
-        deployed.install().await?;
-        Ok(deployed)
+        Ok(build.image.clone())
     }
 
     /// Removes the Deployment, and with it the operator.

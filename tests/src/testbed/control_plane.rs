@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use futures::future::try_join_all;
+use serde_json::{Value, json};
 
 use super::command::Command;
 use super::layout::{Block, Layout, NODES};
@@ -97,6 +98,7 @@ pub(crate) async fn start(layout: &Layout, block: Block) -> Result<()> {
 
 /// Starts the API server and waits until it says that it is ready.
 pub(crate) async fn start_api_server(layout: &Layout, block: Block) -> Result<()> {
+    fs::write(layout.audit_policy(), audit_policy().to_string())?;
     let daemon = layout.daemon(API_SERVER);
     daemon.start(&api_server(layout, block)?).await?;
     wait::until(
@@ -204,7 +206,27 @@ fn api_server(layout: &Layout, block: Block) -> Result<Vec<String>> {
         format!("--proxy-client-key-file={pki}/front-proxy.key"),
         "--allow-privileged".to_owned(),
         "--profiling=false".to_owned(),
+        format!("--audit-policy-file={}", layout.audit_policy().display()),
+        format!("--audit-log-path={}", layout.audit_log().display()),
+        // One file: a suite reads all of it.
+        "--audit-log-maxsize=8192".to_owned(),
     ])
+}
+
+/// Who asked for what, where it is an operator or another service account outside Kubernetes' own namespace
+/// (<https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/>).
+fn audit_policy() -> Value {
+    json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "omitManagedFields": true,
+        "rules": [
+            {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+            {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+            {"level": "None"},
+        ],
+    })
 }
 
 /// A lost node is noticed in 20 s instead of 50 s, so that suites need not wait for it.

@@ -151,6 +151,15 @@ impl Layout {
         self.state.join("kubeconfig")
     }
 
+    /// What the API server was asked by service accounts.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.state.join("audit.log")
+    }
+
+    pub(crate) fn audit_policy(&self) -> PathBuf {
+        self.state.join("audit-policy.json")
+    }
+
     pub(crate) fn daemon(&self, name: &str) -> Daemon {
         Daemon::new(&self.state, name)
     }

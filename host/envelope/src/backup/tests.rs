@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::fixtures::{action, decision, fresh_of, resource, snapshot_of};
-use crate::{check, permit};
+use crate::{ResourceHead, check, permit};
 
 mod rehearsal;
 
@@ -75,6 +75,7 @@ fn fresh(run: Option<&str>, stored: &[&str]) -> Fresh {
             run: run.map(str::to_owned),
             transfer: None,
             rehearsal: None,
+            taken_along: false,
         },
         stored: Observed::Seen(stored.iter().map(object).collect()),
         ..fresh_of(&backup(0).resource)
@@ -238,4 +239,70 @@ fn only_the_archived_operators_finalizer_goes_and_only_at_the_end() {
         )
         .is_empty()
     );
+}
+
+#[test]
+fn what_is_stored_goes_with_its_object_by_consent_alone() {
+    let newest = "dir/etcd.backup_v2_2026-11-21-17:00:00";
+    let all = [newest, "dir/etcd.backup_v1_2026-11-21-17:00:00"];
+    let policy = |when: &str, is_going: bool| {
+        let mut snapshot = backup(60);
+        snapshot.resource.spec["backupPolicy"]["whenDeleted"] = json!(when);
+        snapshot.resource.deleted = is_going.then_some(Millis(1));
+        snapshot
+    };
+    let world = |snapshot: &Snapshot| {
+        let mut fresh = fresh(None, &all);
+        fresh.resource = Observed::Seen(ResourceHead::of(&snapshot.resource));
+        fresh.backup.taken_along = is_taken_along(&snapshot.resource);
+        fresh
+    };
+    let going = policy("Delete", true);
+    assert_eq!(refusals(vec![delete(newest)], &going), "");
+    assert_eq!(refusal(&delete(newest), &world(&going)), "");
+    let foreign = refusals(vec![delete("dir/other_v2_2026-11-21-17:00:00")], &going);
+    assert!(
+        foreign.contains("is not a name that this backup gives"),
+        "{foreign}"
+    );
+    let under_way = BackupHead {
+        run: Some("r1".to_owned()),
+        ..world(&going).backup
+    };
+    let under_way = Fresh {
+        backup: under_way,
+        ..world(&going)
+    };
+    assert!(!refusal(&delete(newest), &under_way).is_empty());
+    let retained = policy("Retain", true);
+    assert!(!refusals(vec![delete(newest)], &retained).is_empty());
+    assert!(!refusal(&delete(newest), &world(&retained)).is_empty());
+    let living = policy("Delete", false);
+    assert!(!refusal(&delete(newest), &world(&living)).is_empty());
+}
+
+#[test]
+fn a_backup_taken_once_goes_only_if_it_was_stored_and_only_at_the_end() {
+    let mut going = backup(0);
+    going.resource.spec["backupPolicy"] = json!({"whenDeleted": "Delete"});
+    assert!(!refusals(vec![delete(ONCE)], &going).is_empty());
+    going.resource.deleted = Some(Millis(1));
+    assert!(!refusals(vec![delete(ONCE)], &going).is_empty());
+    going.resource.status = json!({"succeeded": true});
+    assert_eq!(refusals(vec![delete(ONCE)], &going), "");
+}
+
+#[test]
+fn a_finalizer_is_put_on_only_where_the_spec_asks_for_it() {
+    let hold = |finalizer: &str| {
+        let finalizer = finalizer.to_owned();
+        action(Effect::Backup(BackupEffect::Hold { finalizer }))
+    };
+    let mut asking = backup(60);
+    assert!(!refusals(vec![hold(STORED_FINALIZER)], &asking).is_empty());
+    asking.resource.spec["backupPolicy"]["whenDeleted"] = json!("Delete");
+    assert_eq!(refusals(vec![hold(STORED_FINALIZER)], &asking), "");
+    assert!(!refusals(vec![hold(OLD_FINALIZER)], &asking).is_empty());
+    asking.resource.deleted = Some(Millis(1));
+    assert!(!refusals(vec![hold(STORED_FINALIZER)], &asking).is_empty());
 }

@@ -5,13 +5,13 @@
 use contract::{EtcdView, Preconditions};
 
 use super::alarm::check_loss;
-use super::membership::{enough, living};
+use super::membership::living;
 use super::recovery::check_recovery_stop;
 use super::restart::others_suffice;
 use super::restoration::{check_given_up, check_restoration_stop};
 use super::zero::check_stop;
 use crate::arguments::InitialCluster;
-use crate::quorum::{is_unfinished, quorum};
+use crate::quorum::is_unfinished;
 use crate::{Fresh, ObjectHead, Refusal, ResourceHead};
 
 /// A member starts as `new` only at birth, and joins only while it has not voted.
@@ -38,9 +38,8 @@ pub(super) fn check_start(
         }
         InitialCluster::Joining => {
             let votes = living(resource, etcd)?;
-            let member = votes.member_named(name).ok_or_else(|| Refusal::NotMember {
-                member: name.to_owned(),
-            })?;
+            let missing = || Refusal::NotMember(name.to_owned());
+            let member = votes.member_named(name).ok_or_else(missing)?;
             if !is_unfinished(member) {
                 return Err(Refusal::ForgetfulVoter {
                     member: name.to_owned(),
@@ -71,7 +70,7 @@ pub(super) fn check_pod_deletion(
         return check_loss(None, living(resource, etcd)?, etcd);
     }
     if pre.scaled_to_zero {
-        return check_stop(name, resource, object);
+        return check_stop(name, pre, resource, object);
     }
     if pre.recovery {
         return check_recovery_stop(name, pre, resource, object, etcd);
@@ -96,27 +95,30 @@ pub(super) fn check_pod_deletion(
             pod: name.to_owned(),
         });
     }
-    let member = votes.member(touched)?;
+    // Its data would go with it, so its member leaves the list first.
     if !keeps_disk {
-        check_loss(Some(touched), votes, etcd)?;
+        return Err(Refusal::StillMember {
+            member: name.to_owned(),
+        });
     }
-    if keeps_disk && !votes.is_healthy(member) {
-        return Ok(());
+    if votes.is_healthy(votes.member(touched)?) {
+        others_suffice(&votes, touched)
+    } else {
+        Ok(())
     }
-    if keeps_disk {
-        return others_suffice(&votes, touched);
-    }
-    enough(votes.healthy_without(Some(touched)), quorum(votes.voters()))
 }
 
-/// A pod of the birth that came when the birth was over: its member is remembered on another disk, and it has none but
-/// its own.
+/// A pod of the birth that came when the birth was over: its member is remembered on a disk, and the pod has another
+/// one of its own, or a claim on which it has never run.
 fn founds_anew(name: &str, head: &ObjectHead, resource: &ResourceHead) -> bool {
-    let is_other = resource
+    let is_late = resource
         .disks
         .get(name)
-        .is_some_and(|disk| *disk != head.uid);
-    head.founds && head.claim.is_none() && is_other && resource.cluster_id.seen().is_some()
+        .is_some_and(|disk| match head.claim {
+            Some(_) => !head.ran,
+            None => *disk != head.uid,
+        });
+    head.founds && is_late && resource.cluster_id.seen().is_some()
 }
 
 pub(super) fn check_claim_deletion(

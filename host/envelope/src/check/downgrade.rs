@@ -8,7 +8,7 @@ use super::membership::{enough, living, nothing_under_way};
 use crate::quorum::{Votes, quorum};
 use crate::{Refusal, ResourceHead};
 
-/// A way back begins where every member answers, and all of them run the minor version after the one that is gone to.
+/// A way back is what the spec asks for, and begins where every member answers, and all of them run the minor version after the one that is gone to.
 /// It may be ended at any time.
 pub(super) fn check_downgrade(
     to: Option<&str>,
@@ -21,6 +21,9 @@ pub(super) fn check_downgrade(
     nothing_under_way(votes.outstanding())?;
     enough(votes.healthy_without(None), votes.voters())?;
     let target = minor_of(to);
+    if resource.minor != target {
+        return Err(Refusal::UnaskedVersion(to.to_owned()));
+    }
     for member in &votes.membership().members {
         let version = votes
             .answers()

@@ -8,6 +8,7 @@ use contract::{
 
 use super::membership::enough;
 use crate::Refusal;
+use crate::backup::is_of_the_end;
 use crate::fresh::{Fresh, ObjectHead, ResourceHead, asks_etcd};
 use crate::quorum::Votes;
 
@@ -34,8 +35,9 @@ pub(super) fn check_resource<'a>(
     }
     let is_last = matches!(effect, Effect::Backup(BackupEffect::Release { .. }));
     if !effect.is_telling() && !is_last {
+        let is_of_the_end = is_of_the_end(effect, fresh.backup.taken_along);
         let (effect, target) = (effect.name(), effect.target());
-        if resource.deleted {
+        if resource.deleted && !is_of_the_end {
             return Err(Refusal::Deleting { effect, target });
         }
         if resource.paused {
@@ -83,7 +85,7 @@ pub(super) fn check_object<'a>(
     Err(changed(kind, name, expected, found_uid))
 }
 
-/// The claim under a pod is the cluster's, stays, and is the one of the snapshot.
+/// The claim under a pod is the cluster's, stays, and is the one of the snapshot. A pod may be stopped for having none.
 pub(super) fn check_claim(
     name: &str,
     pre: &Preconditions,
@@ -92,9 +94,17 @@ pub(super) fn check_claim(
 ) -> Result<(), Refusal> {
     let kind = ObjectKind::PersistentVolumeClaim;
     let expected = pre.claim_uid.as_ref();
+    let is_to_be_gone = pre.scaled_to_zero && expected.is_none();
     let Some(found) = seen(claim, "the claim")? else {
-        return Err(changed(kind, name, expected, None));
+        return if is_to_be_gone {
+            Ok(())
+        } else {
+            Err(changed(kind, name, expected, None))
+        };
     };
+    if is_to_be_gone {
+        return Err(changed(kind, name, None, Some(&found.uid)));
+    }
     if found.owner.as_deref() != Some(&resource.uid) {
         return Err(Refusal::ForeignOwner {
             kind,

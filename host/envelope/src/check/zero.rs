@@ -3,7 +3,7 @@
 //! The stored spec must ask for it, what is stopped must be whole when that begins, and each pod's data must be on a
 //! claim that stays.
 
-use contract::{EtcdClusterStatus, EtcdView};
+use contract::{EtcdClusterStatus, EtcdView, Preconditions};
 
 use super::membership::{enough, living, nothing_under_way};
 use crate::quorum::quorum;
@@ -26,9 +26,11 @@ pub(super) fn check_sleep(
     enough(votes.healthy_without(None), quorum(votes.voters()))
 }
 
-/// A member's pod is stopped only if its data stays. That its claim is there and stays was read before.
+/// A member's pod is stopped only if its data stays: its claim was read before, and one whose claim is gone has
+/// never run.
 pub(super) fn check_stop(
     name: &str,
+    pre: &Preconditions,
     resource: &ResourceHead,
     pod: Option<&ObjectHead>,
 ) -> Result<(), Refusal> {
@@ -39,7 +41,10 @@ pub(super) fn check_stop(
             "the status says so",
         ));
     }
-    if pod.is_none_or(|pod| pod.claim.as_deref() != Some(name)) {
+    let is_harmless = |pod: &ObjectHead| {
+        pod.claim.as_deref() == Some(name) && (pre.claim_uid.is_some() || !pod.ran)
+    };
+    if !pod.is_some_and(is_harmless) {
         return Err(Refusal::StillRunning {
             pod: name.to_owned(),
         });

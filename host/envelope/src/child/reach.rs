@@ -100,7 +100,6 @@ pub(super) fn judge_budget(
             match_labels: labels.cloned(),
             ..LabelSelector::default()
         }),
-        unhealthy_pod_eviction_policy: spec.unhealthy_pod_eviction_policy.clone(),
         ..PodDisruptionBudgetSpec::default()
     };
     only(kind, name, "spec", spec, &allowed, refusals);

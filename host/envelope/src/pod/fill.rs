@@ -115,7 +115,6 @@ fn why_not_as_expected(
         command: container.command.clone(),
         env: container.env.clone(),
         image: container.image.clone(),
-        image_pull_policy: container.image_pull_policy.clone(),
         name: container.name.clone(),
         resources: container.resources.clone(),
         security_context: container.security_context.clone(),

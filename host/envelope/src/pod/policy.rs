@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::Refusal;
 
 /// Seconds that a member has to end.
-const GRACE: std::ops::RangeInclusive<i64> = 30..=3600;
+const GRACE: std::ops::RangeInclusive<i64> = 30..=300;
 
 /// Adds a refusal for each field that is not as the spec asks for.
 pub(super) fn judge_policy(

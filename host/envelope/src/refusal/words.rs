@@ -194,7 +194,7 @@ impl fmt::Display for Refusal {
                 f,
                 "member {member} leads or may lead; leadership is moved away first"
             ),
-            Self::NotMember { member } => write!(f, "no member {member} is in the list"),
+            Self::NotMember(member) => write!(f, "no member {member} is in the list"),
             Self::StillMember { member } => write!(f, "member {member} is still in the list"),
             Self::OtherMember { pod } => {
                 write!(f, "pod {pod} is not that of the member the action names")
@@ -229,6 +229,9 @@ impl fmt::Display for Refusal {
                 f,
                 "pod {pod} is about to be restarted with another image: one member at a time"
             ),
+            Self::UnaskedVersion(to) => {
+                write!(f, "the spec does not ask for a version of etcd {to}")
+            }
             Self::NoWayBack {
                 to,
                 member,

@@ -40,6 +40,8 @@ fn record(id: u64) -> MemberRecord {
         disk: None,
         recreations: 0,
         plain_peer: false,
+        db_size: None,
+        raft_lag: 0,
     }
 }
 
@@ -94,6 +96,60 @@ fn alone() -> Snapshot {
 #[test]
 fn a_status_that_says_what_is_so_passes() {
     assert_eq!(words(honest(), &snapshot_of(resource())), "");
+}
+
+#[test]
+fn what_tools_go_by_is_refused_where_it_is_another_cluster_s() {
+    check("not selected by \"app=payments\"", |status| {
+        status.selector = "app=payments".to_owned();
+    });
+    check("Service is not \"b-client\"", |status| {
+        status.service_name = "b-client".to_owned();
+    });
+    check("not served at Some(80)", |status| {
+        status.client_port = Some(80)
+    });
+    check("not Some(999999)", |status| {
+        status.observed_generation = Some(999_999)
+    });
+    check("controlPaused is true", |status| {
+        status.control_paused = true
+    });
+}
+
+#[test]
+fn what_is_remembered_of_a_listed_member_stays() {
+    let mut resource = resource();
+    let mut remembered = record(3);
+    remembered.disk = Some("uid-3".to_owned());
+    resource.status["memberRecords"] = json!([remembered]);
+    resource.status["clusterId"] = json!(CLUSTER_ID);
+    let snapshot = snapshot_of(resource);
+    let told = |change: &dyn Fn(&mut EtcdClusterStatus)| {
+        let mut status = honest();
+        status.member_records[2].disk = Some("uid-3".to_owned());
+        change(&mut status);
+        words(status, &snapshot)
+    };
+    assert_eq!(told(&|_| {}), "");
+    let forgotten = told(&|status| drop(status.member_records.pop()));
+    assert!(
+        forgotten.contains("member a-3 is listed and forgotten"),
+        "{forgotten}"
+    );
+    let diskless = told(&|status| status.member_records[2].disk = None);
+    assert!(
+        diskless.contains("the disk of member a-3 is forgotten"),
+        "{diskless}"
+    );
+    let other = told(&|status| status.member_records[2].version = Some("9.9.9".to_owned()));
+    assert!(other.contains("never ran etcd"), "{other}");
+    let negative = told(&|status| status.member_records[2].recreations = -5);
+    assert!(negative.contains("-5 times"), "{negative}");
+    let grown = told(&|status| status.member_records[2].db_size = Some(77));
+    assert!(grown.contains("never said that it has 77 bytes"), "{grown}");
+    let ahead = told(&|status| status.member_records[2].raft_lag = -7);
+    assert!(ahead.contains("-7 entries behind"), "{ahead}");
 }
 
 #[test]

@@ -18,7 +18,10 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        let trespass = self.stranger_of(action);
+        // A late request is that of the cluster that was there when it was sent.
+        let trespass = self
+            .stranger_of(action)
+            .filter(|_| !self.landing || !self.has_gone(action));
         let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
@@ -124,6 +127,13 @@ impl World {
         if let Some(number) = self.kube.apply(object, clock.0) {
             self.after(20, 300, Timer::Schedule(number));
         }
+        let head = self.kube.head(object.kind(), object.name());
+        if head
+            .seen()
+            .is_some_and(|head| self.is_of_one_gone(&head.owner))
+        {
+            self.collect_later();
+        }
         self.changed = true;
         let annotations = object.metadata().annotations.as_ref();
         let state =
@@ -132,11 +142,22 @@ impl World {
             .and_then(|annotations| annotations.get(names::FORCE_NEW_CLUSTER_ANNOTATION));
         Ok(match state.map(String::as_str) {
             _ if flag.is_some_and(|flag| !flag.is_empty()) => {
+                self.forgive(object.name());
                 Deed::StartedAlone(object.name().to_owned())
             }
             Some("new") => Deed::StartedNew(object.name().to_owned()),
             Some(_) | None => Deed::Wrote("Apply"),
         })
+    }
+
+    /// Whoever consented to go on from this member gave up what it does not have, whatever they want once its pod is made.
+    /// Without a consent nothing is given up.
+    fn forgive(&mut self, name: &str) {
+        let is_named = self.consent().as_deref() == Some(name);
+        let claim = self.kube.claims.get(name).filter(|_| is_named);
+        if let Some(data) = claim.and_then(|claim| self.etcd.data(claim.number)) {
+            self.acknowledged.retain(|write| data.holds(*write));
+        }
     }
 
     /// The API server writes onto the object that was decided on, or where there is none.

@@ -53,6 +53,9 @@ pub(super) fn volume(claim: &core::PersistentVolumeClaim, uid: String, now: i64)
         deleted: None,
         phase: VolumePhase::Pending,
         storage_class: spec.and_then(|spec| spec.storage_class_name.clone()),
+        access_modes: spec
+            .and_then(|spec| spec.access_modes.clone())
+            .unwrap_or_default(),
         requested: requests
             .and_then(|requests| requests.get("storage"))
             .map(|quantity| quantity.0.clone()),

@@ -73,14 +73,10 @@ impl World {
             minor: release.minor,
             alone: is_alone(&pod.api),
         };
-        let is_alone = flags.alone;
         let start = self.etcd.start(disk, &pod.api.name, &flags, &peers);
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
         let name = pod.api.name.clone();
-        if is_alone {
-            self.forgive(disk, &name);
-        }
         let Some(pod) = self.kube.pods.get_mut(&name) else {
             return;
         };
@@ -110,14 +106,6 @@ impl World {
                 self.tell(|_| format!("etcd of {name} ends: {why}"));
                 self.exited(number, 1, why);
             }
-        }
-    }
-
-    /// Whoever consented to go on from this member gave up what it does not have. Without a consent nothing is given up.
-    fn forgive(&mut self, disk: u32, name: &str) {
-        let named = self.consent().as_deref() == Some(name);
-        if let Some(data) = self.etcd.data(disk).filter(|_| named) {
-            self.acknowledged.retain(|write| data.holds(*write));
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Fault, Mishap, OldPods, Plan, Planned};
 use crate::roll;
 
 /// Faults begin within this time.
-const FAULTS_UNTIL: i64 = 90_000;
+pub(super) const FAULTS_UNTIL: i64 = 90_000;
 /// Makes a second stream of a seed.
 const NAPS: u64 = 0x7a9;
 /// And a third one.
@@ -172,7 +172,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Restore(_)
         | Fault::TakeBack
         | Fault::Guard
-        | Fault::Intrude(_) => 0,
+        | Fault::Intrude(_)
+        | Fault::Recreate => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {
@@ -388,7 +389,8 @@ fn policies(seed: u64) -> Vec<Planned> {
 }
 
 fn mishap(rng: &mut fastrand::Rng) -> Mishap {
-    match rng.u8(0..5) {
+    match rng.u8(0..6) {
+        5 => Mishap::Conflict,
         0 => Mishap::AnswerLost,
         1 => Mishap::NeverArrives,
         2 => Mishap::Late(rng.i64(10..8_000)),

@@ -103,6 +103,7 @@ impl fmt::Display for Fault {
             Self::TakeBack => write!(f, "somebody deletes what asks for a restore"),
             Self::Guard => write!(f, "somebody wants a backup before risky acts"),
             Self::NoStore => write!(f, "the store of backups does not answer"),
+            Self::Recreate => write!(f, "somebody deletes the cluster and makes it again"),
             Self::Intrude(which) => {
                 write!(
                     f,
@@ -117,6 +118,7 @@ impl fmt::Display for Mishap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AnswerLost => write!(f, "the answer is lost"),
+            Self::Conflict => write!(f, "the request is answered with a conflict"),
             Self::NeverArrives => write!(f, "the request never arrives"),
             Self::Late(late) => write!(f, "the request arrives {late} ms late"),
             Self::EndsBefore => write!(f, "the operator ends before the effect"),

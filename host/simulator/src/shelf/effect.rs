@@ -83,7 +83,7 @@ impl Keeping {
                     pod.gone = Some(gone);
                 }
             }
-            BackupEffect::Release { .. } => {}
+            BackupEffect::Hold { .. } | BackupEffect::Release { .. } => {}
         }
         Ok(())
     }

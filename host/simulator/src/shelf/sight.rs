@@ -79,6 +79,7 @@ impl Keeping {
                 run: self.status().run.map(|run| run.id),
                 transfer: running.map(|one| one.run.clone()),
                 rehearsal: RehearsalHead::of(&self.resource),
+                taken_along: envelope::is_taken_along(&self.resource),
             },
             stored: self.stored(),
             restore: Observed::Unknown(unread()),

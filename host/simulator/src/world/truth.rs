@@ -12,7 +12,8 @@ use crate::secrets::is_secure;
 impl World {
     fn blank_pods(&self) -> Vec<String> {
         let pods = self.kube.pods.values();
-        pods.filter(|pod| pod.api.claim.is_none() && self.is_own(&pod.api.owner))
+        pods.filter(|pod| self.is_own(&pod.api.owner))
+            .filter(|pod| pod.api.claim.is_none() || !pod.api.ran)
             .filter(|pod| {
                 let data = pod.disk.and_then(|disk| self.etcd.data(disk));
                 !data.is_some_and(|data| self.acknowledged.iter().any(|write| data.holds(*write)))
@@ -97,6 +98,7 @@ impl World {
                         started: row.started,
                         healthy,
                         intact,
+                        in_pod: intact && pod.is_some_and(|pod| pod.api.claim.is_none()),
                         full,
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),

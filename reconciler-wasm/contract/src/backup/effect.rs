@@ -36,6 +36,11 @@ pub enum BackupEffect {
         /// The rehearsal.
         run: String,
     },
+    /// Puts a finalizer on the resource.
+    Hold {
+        /// The finalizer.
+        finalizer: String,
+    },
     /// Takes a finalizer off the resource.
     Release {
         /// The finalizer.
@@ -71,6 +76,7 @@ impl BackupEffect {
             Self::Delete { .. } => "DeleteBackup",
             Self::Rehearse(_) => "RehearseRestore",
             Self::EndRehearsal { .. } => "EndRehearsal",
+            Self::Hold { .. } => "HoldByFinalizer",
             Self::Release { .. } => "ReleaseFinalizer",
         }
     }
@@ -83,7 +89,7 @@ impl BackupEffect {
             Self::Take(Take { key, .. }) | Self::Verify { key, .. } | Self::Delete { key } => key,
             Self::Rehearse(rehearse) => &rehearse.key,
             Self::EndRehearsal { run } => run,
-            Self::Release { finalizer } => finalizer,
+            Self::Hold { finalizer } | Self::Release { finalizer } => finalizer,
         }
     }
 
@@ -96,6 +102,7 @@ impl BackupEffect {
             | Self::Delete { .. }
             | Self::Rehearse(_)
             | Self::EndRehearsal { .. }
+            | Self::Hold { .. }
             | Self::Release { .. } => false,
         }
     }

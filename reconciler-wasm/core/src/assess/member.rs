@@ -9,7 +9,7 @@ use contract::{
     Membership, Millis, Observed, Pod, PodPhase, Snapshot, Volume, VolumePhase, names,
 };
 
-use super::name_of;
+use super::{estranged, name_of};
 use crate::clock;
 
 /// What etcd says in its last words when it has no data and was told that it has.
@@ -34,6 +34,8 @@ pub(crate) struct Member<'a> {
     pub(crate) answer: Option<&'a EndpointStatus>,
     pub(crate) disk: Disk,
     pub(crate) record: Option<&'a MemberRecord>,
+    /// Its pod is there and does not belong to the cluster any more, so nothing can be done with it.
+    pub(crate) estranged: bool,
 }
 
 /// How a member is.
@@ -207,13 +209,20 @@ impl<'a> Ground<'_, 'a> {
         let volume = self.volumes.get(name).copied();
         let record = self.record(name);
         let is_late = pod.is_some_and(|pod| self.is_late(pod));
+        let estranged = pod.is_none() && estranged::has_estranged(self.snapshot, self.memory, name);
         let health = if is_late {
             Health::Unhealthy("its pod is one of the cluster's birth that came late".to_owned())
+        } else if estranged {
+            Health::Unknown("its pod does not belong to this cluster any more".to_owned())
         } else {
             self.health(id, pod)
         };
         let answer = pod.filter(|_| !is_late).and_then(|pod| self.answer(pod));
-        let disk = self.disk(pod, volume, started, record, &health);
+        let disk = if estranged {
+            Disk::Kept
+        } else {
+            self.disk(pod, volume, started, record, &health)
+        };
         Member {
             name,
             id,
@@ -225,6 +234,7 @@ impl<'a> Ground<'_, 'a> {
             answer,
             disk,
             record,
+            estranged,
         }
     }
 
@@ -252,17 +262,20 @@ impl<'a> Ground<'_, 'a> {
         }
     }
 
-    /// Whether the pod would found the cluster anew: it has its data within, would start as a first member, and its
-    /// member is remembered on another disk. A request to make it was on its way while another one was carried out.
+    /// Whether the pod may found the cluster anew: it would start as a first member, and its member is remembered on
+    /// another disk, or on a claim on which this pod has never run. A request to make it was on its way while another
+    /// one was carried out.
     pub(super) fn is_late(&self, pod: &Pod) -> bool {
         let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
         let record = self.record(&pod.name);
         self.memory.cluster_id.is_some()
-            && pod.claim.is_none()
             && state.is_some_and(|state| state == "new")
             && record
                 .and_then(|record| record.disk.as_ref())
-                .is_some_and(|disk| *disk != pod.uid)
+                .is_some_and(|disk| match pod.claim {
+                    Some(_) => !pod.ran,
+                    None => *disk != pod.uid,
+                })
     }
 
     fn record(&self, name: &str) -> Option<&'a MemberRecord> {

@@ -352,6 +352,18 @@ fn end(
     course.look_again(LATER, reason);
 }
 
+/// Ends the rehearsal under way without an outcome: the backup goes.
+pub(super) fn abandon(course: &mut Course<'_>, run: &RehearsalRun) {
+    if !run.over {
+        let id = run.id.clone();
+        push(course, run, BackupEffect::EndRehearsal { run: id });
+        course.status.rehearsal_run = Some(RehearsalRun {
+            over: true,
+            ..run.clone()
+        });
+    }
+}
+
 /// A number as people read it: 12,004.
 fn grouped(number: i64) -> String {
     let digits = number.max(0).to_string();

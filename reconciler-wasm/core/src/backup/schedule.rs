@@ -10,6 +10,8 @@ use super::plan::Plan;
 use super::rhythm::Rhythm;
 use crate::clock;
 
+/// How long after it is asked for a backup begins that surely counts, both times being of whole seconds.
+const UNMISTAKABLE: Millis = Millis::seconds(2);
 /// How soon one that the cluster waits for is taken again after it failed.
 const AGAIN: Millis = Millis::seconds(60);
 
@@ -73,6 +75,11 @@ fn is_wanted(course: &mut Course<'_>, plan: &Plan, view: &BackupView) -> bool {
     if began_since(&course.status, since) {
         return false;
     }
+    let from = Millis(since.0 + UNMISTAKABLE.0);
+    if now < from && now >= since {
+        course.look_again(Millis(from.0 - now.0), Reason::BackupBeforeChange);
+        return false;
+    }
     let failed = course.status.last_failure_date.as_deref();
     // What a wrong clock told does not count.
     let failed = failed.and_then(clock::read).filter(|failed| *failed <= now);
@@ -85,11 +92,12 @@ fn is_wanted(course: &mut Course<'_>, plan: &Plan, view: &BackupView) -> bool {
     }
 }
 
-/// Whether the last backup that succeeded began after this instant. Times in a status are of whole seconds.
+/// Whether the last backup that succeeded surely began after this instant. Times in a status are of whole seconds, so
+/// what was asked for may be a second younger than it says, and a backup may have ended a second later.
 pub(crate) fn began_since(status: &EtcdBackupStatus, since: Millis) -> bool {
     let ended = status.last_success_date.as_deref().and_then(clock::read);
     let took = status.duration_milliseconds.unwrap_or_default();
-    ended.is_some_and(|ended| ended.0 + 1000 - took >= since.0)
+    ended.is_some_and(|ended| ended.0 - took >= since.0 + 1000)
 }
 
 /// The next time that was planned, as far as the rhythm still has it: a new one counts from now on.

@@ -6,20 +6,25 @@
 use std::collections::BTreeMap;
 
 use contract::{Resource, names};
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec};
 
 use super::metadata;
 use crate::validate::Cluster;
 
-/// The claim of `member`, as the spec's template says; one node reads and writes it unless the template says otherwise.
+/// One node reads and writes a volume unless the template says otherwise.
+pub(crate) fn access_modes(template: &PersistentVolumeClaimSpec) -> Vec<String> {
+    let modes = template.access_modes.clone();
+    modes.unwrap_or_else(|| vec!["ReadWriteOnce".to_owned()])
+}
+
+/// The claim of `member`, as the spec's template says.
 pub(crate) fn claim(cluster: &Cluster, resource: &Resource, member: &str) -> PersistentVolumeClaim {
     let mut spec = cluster
         .pod
         .persistent_volume_claim_spec
         .clone()
         .unwrap_or_default();
-    spec.access_modes
-        .get_or_insert_with(|| vec!["ReadWriteOnce".to_owned()]);
+    spec.access_modes = Some(access_modes(&spec));
     let mut metadata = metadata(resource, member.to_owned());
     metadata
         .labels

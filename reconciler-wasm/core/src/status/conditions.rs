@@ -70,7 +70,19 @@ pub(super) fn refused(
         invalid.reason,
         "Nothing is done until the spec is corrected.".to_owned(),
     ));
-    if !formed {
+    if formed {
+        claims.extend(
+            [AVAILABLE, DEGRADED, SCALING, UPGRADING, RECOVERING].map(|kind| {
+                let words = "Members are not looked at until the spec is corrected.";
+                claim(
+                    kind,
+                    ConditionStatus::Unknown,
+                    invalid.reason,
+                    words.to_owned(),
+                )
+            }),
+        );
+    } else {
         claims.push(claim(
             AVAILABLE,
             ConditionStatus::False,

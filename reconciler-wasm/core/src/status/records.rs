@@ -1,9 +1,10 @@
 //! What is remembered of each member from pass to pass.
 //!
-//! Times change only when the state they date changes.
+//! Times change only when the state they date changes. Figures of a member's data are [`figures`]'s.
 
 use contract::{MemberHealth, MemberRecord, MemberRole};
 
+use super::figures;
 use crate::assess::{Living, Member, Situation};
 use crate::clock;
 use crate::step::{Sleep, Step};
@@ -16,11 +17,14 @@ pub(crate) fn records(
     living: &Living<'_>,
     step: &Step,
 ) -> Vec<MemberRecord> {
+    let newest = figures::newest(living);
     living
         .members
         .iter()
         .map(|member| MemberRecord {
             plain_peer: tls.is_plain_peer(member.name),
+            db_size: figures::db_size(member),
+            raft_lag: figures::raft_lag(member, newest),
             ..record(situation, member, step)
         })
         .collect()
@@ -54,7 +58,7 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
     let recreations = match (health, old) {
         (MemberHealth::Healthy, _) | (_, None) => 0,
         (MemberHealth::Unhealthy | MemberHealth::Unknown, Some(old)) => {
-            old.recreations + i64::from(step.recreated.as_deref() == Some(member.name))
+            old.recreations.max(0) + i64::from(step.recreated.as_deref() == Some(member.name))
         }
     };
     MemberRecord {
@@ -66,9 +70,11 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
         role_since,
         version: version(member, old),
         image: image(member, step, old),
-        disk: disk(member, old),
+        disk: disk(situation, member, step, old),
         recreations,
         plain_peer: false,
+        db_size: None,
+        raft_lag: 0,
     }
 }
 
@@ -102,10 +108,18 @@ fn image(member: &Member<'_>, step: &Step, old: Option<&MemberRecord>) -> Option
         .or_else(|| old.and_then(|old| old.image.clone()))
 }
 
-/// A disk is remembered from the first time its member was healthy on it.
-fn disk(member: &Member<'_>, old: Option<&MemberRecord>) -> Option<String> {
-    if member.is_healthy() && member.id.is_some() {
+/// A disk is remembered from the first time its member was healthy on it in the cluster that is recorded: a birth that
+/// starts over gives the members other ones.
+fn disk(
+    situation: &Situation<'_>,
+    member: &Member<'_>,
+    step: &Step,
+    old: Option<&MemberRecord>,
+) -> Option<String> {
+    let was_recorded = situation.memory.cluster_id.is_some();
+    if member.is_healthy() && member.id.is_some() && (was_recorded || step.cluster_id.is_some()) {
         return member.disk_id().map(str::to_owned);
     }
-    old.and_then(|old| old.disk.clone())
+    old.filter(|_| was_recorded)
+        .and_then(|old| old.disk.clone())
 }

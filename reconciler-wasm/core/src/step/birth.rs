@@ -16,7 +16,9 @@ use contract::{
     VolumePhase, names,
 };
 
-use super::{LATER, SOON, Step, furnish, issue, seal, storage, upgrade, zero};
+use super::{
+    LATER, SOON, Step, furnish, image, issue, last_words, seal, storage, strangers, upgrade, zero,
+};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
 use crate::clock;
@@ -206,11 +208,21 @@ pub(super) fn attend(
         }
     }
     furnish::hold_back_failing(situation, step);
+    image::say_at_birth(living, step);
     let waiting: Vec<String> = living
         .members
         .iter()
         .filter(|member| !member.is_healthy())
-        .map(|member| format!("{}: {}", member.name, member.complaint()))
+        .map(|member| {
+            let (name, complaint) = (member.name, member.complaint());
+            match member.pod.map(last_words::of) {
+                Some(words) if !words.is_empty() => {
+                    // One of a list, which has its own marks between.
+                    format!("{name}: {complaint}.{}", words.trim_end_matches('.'))
+                }
+                Some(_) | None => format!("{name}: {complaint}"),
+            }
+        })
         .collect();
     // The members are those of the list that answers, which may be an earlier attempt's.
     let answering = living
@@ -301,7 +313,8 @@ fn record(
     ));
     step.cluster_id = Some(list.cluster_id);
     let is_sealed = seal::seal(cluster, situation, living, step);
-    furnish::furnish_clients(cluster, situation, is_sealed, step);
+    let is_alone = strangers::tell(cluster, situation, step);
+    furnish::furnish_clients(cluster, situation, is_sealed && is_alone, step);
     step.look_again(SOON, Reason::Formed);
     true
 }

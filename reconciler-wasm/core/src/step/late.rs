@@ -16,7 +16,7 @@ pub(super) fn send_away(situation: &Situation<'_>, living: &Living<'_>, step: &m
             Reason::LatePod,
             &pod.name,
             format!(
-                "The pod of {} is one of the cluster's birth that came late, with an empty disk; it is deleted.",
+                "The pod of {} is one of the cluster's birth that came late and could found it anew; it is deleted.",
                 pod.name
             ),
         );

@@ -3,12 +3,11 @@
 //! A disk is given up only when it is known to be gone, or after long patience, and never when that could cost
 //! the quorum.
 
-mod last_words;
 mod oom;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, ended, leave, upgrade};
+use super::{LATER, SOON, Step, birth::apply, ended, image, last_words, leave, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -39,7 +38,8 @@ pub(super) fn restore_pods(
     let missing = living
         .members
         .iter()
-        .filter(|member| member.pod.is_none() && (member.started || no_list));
+        .filter(|member| member.pod.is_none() && !member.estranged)
+        .filter(|member| member.started || no_list);
     for member in missing {
         let Some(volume) = member.volume else {
             continue;
@@ -190,6 +190,13 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
             format!("{name} lost its disk; a new member takes its place."),
         );
     }
+    if member.estranged {
+        let message = format!(
+            "{name}: {}; nothing is done with it meanwhile.",
+            member.complaint()
+        );
+        return Verdict::Wait(Reason::ForeignObject, message);
+    }
     let Some(pod) = member.pod else {
         return Verdict::Wait(
             Reason::PodMissing,
@@ -205,20 +212,24 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
     if let Some(message) = oom::why_down(situation, name, pod) {
         return Verdict::Wait(Reason::OutOfMemory, message);
     }
-    if let Some(waiting) = pod.waiting.as_deref().filter(|why| is_image_problem(why)) {
+    if let Some(why) = image::problem(pod) {
         let back = member
             .record
             .filter(|_| upgrade::is_on_its_way(member))
             .and_then(|record| record.version.as_deref())
             .map_or(String::new(), |ran| {
-                format!(" No other member is touched; set spec.version back to {ran} to return.")
+                let back = if pod.image.ends_with(&format!(":v{ran}")) {
+                    "spec.repository back to what it was".to_owned()
+                } else {
+                    format!("spec.version back to {ran}")
+                };
+                format!(" No other member is touched; set {back} to return.")
             });
         return Verdict::Wait(
             Reason::ImagePull,
             format!(
-                "{name}: the image {} cannot be had ({}). Check spec.repository, spec.version and the registry.{back}",
-                pod.image,
-                waiting.split(':').next().unwrap_or(waiting)
+                "{name}: the image {} cannot be had ({why}). Check spec.repository, spec.version and the registry.{back}",
+                pod.image
             ),
         );
     }
@@ -255,7 +266,9 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
         );
     }
     let recreations = member.record.map_or(0, |record| record.recreations);
-    if down >= BEFORE_RECREATION && recreations < RECREATIONS && member.volume.is_some() {
+    // A pod that was made again has the same patience as the one before it.
+    let waited = down.min(situation.snapshot.now.since(pod.created));
+    if waited >= BEFORE_RECREATION && recreations < RECREATIONS && member.volume.is_some() {
         return Verdict::Restart;
     }
     let reason = if pod
@@ -277,17 +290,6 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
             BEFORE_REPLACEMENT.0 / 1000
         ),
     )
-}
-
-fn is_image_problem(waiting: &str) -> bool {
-    [
-        "ImagePullBackOff",
-        "ErrImagePull",
-        "InvalidImageName",
-        "ErrImageNeverPull",
-    ]
-    .iter()
-    .any(|reason| waiting.starts_with(reason))
 }
 
 /// Deletes the pod of a voter that is down anyway; it is made again on the same disk.

@@ -33,14 +33,16 @@ pub(super) fn grow(
     let Some(wanted) = requested(template) else {
         return;
     };
-    say_other_class(template, living, step);
+    say_other_kind(template, living, step);
     retain(cluster, situation, template, living, step);
     let mut too_small = Vec::new();
     let members = living.members.iter().filter_map(|member| member.volume);
     for volume in members.filter(|volume| volume.deleted.is_none()) {
         let has = volume.requested.as_deref().unwrap_or_default();
         match (quantity::bytes(wanted), quantity::bytes(has)) {
-            (Some(more), Some(less)) if more > less => too_small.push(volume),
+            (Some(more), Some(less)) if more > less && differs(template, volume).is_none() => {
+                too_small.push(volume);
+            }
             (Some(less), Some(more)) if more > less => step.find_of(
                 FindingKind::Note,
                 Reason::AcceptedNotUsed,
@@ -62,9 +64,8 @@ pub(super) fn grow(
 pub(super) fn waits_in_vain(cluster: &Cluster, volume: &Volume) -> bool {
     let template = cluster.pod.persistent_volume_claim_spec.as_ref();
     template.is_some_and(|template| {
-        let class = template.storage_class_name.as_ref();
-        let is_of_class = class.is_none_or(|class| volume.storage_class.as_ref() == Some(class));
-        volume.phase == VolumePhase::Pending && !(is_of_class && is_of_size(template, volume))
+        let is_of_kind = differs(template, volume).is_none();
+        volume.phase == VolumePhase::Pending && !(is_of_kind && is_of_size(template, volume))
     })
 }
 
@@ -84,7 +85,6 @@ fn retain(
 ) {
     let retains = cluster.pod.retains_claims();
     let resource = &situation.snapshot.resource;
-    let class = template.storage_class_name.as_ref();
     let others = living
         .members
         .iter()
@@ -92,9 +92,7 @@ fn retain(
         .filter(|volume| volume.deleted.is_none())
         .filter(|volume| volume.annotations.contains_key(names::OWNER_ANNOTATION) != retains);
     for volume in others {
-        let is_of_template = is_of_size(template, volume)
-            && class.is_none_or(|class| volume.storage_class.as_ref() == Some(class));
-        if !is_of_template {
+        if !is_of_size(template, volume) || differs(template, volume).is_some() {
             step.find_of(
                 FindingKind::Note,
                 Reason::AcceptedNotUsed,
@@ -206,22 +204,27 @@ fn say_under_way(volume: &Volume, step: &mut Step) {
     }
 }
 
-fn say_other_class(template: &PersistentVolumeClaimSpec, living: &Living<'_>, step: &mut Step) {
-    let Some(wanted) = &template.storage_class_name else {
-        return;
-    };
-    let mut others = living
-        .members
-        .iter()
-        .filter_map(|member| member.volume)
-        .filter(|volume| volume.storage_class.as_ref() != Some(wanted));
-    if let Some(volume) = others.next() {
+/// What of the template a volume cannot be given any more, in the spec's words.
+fn differs(template: &PersistentVolumeClaimSpec, volume: &Volume) -> Option<String> {
+    let class = template.storage_class_name.as_ref();
+    if let Some(class) = class.filter(|class| volume.storage_class.as_ref() != Some(class)) {
+        return Some(format!("storageClassName {class}"));
+    }
+    let modes = build::access_modes(template);
+    let differ = !volume.access_modes.is_empty() && volume.access_modes != modes;
+    differ.then(|| format!("accessModes {}", modes.join(", ")))
+}
+
+fn say_other_kind(template: &PersistentVolumeClaimSpec, living: &Living<'_>, step: &mut Step) {
+    let volumes = living.members.iter().filter_map(|member| member.volume);
+    let mut others = volumes.filter_map(|volume| Some((volume, differs(template, volume)?)));
+    if let Some((volume, what)) = others.next() {
         step.find(
             FindingKind::Note,
             Reason::AcceptedNotUsed,
             format!(
-                "spec.pod.persistentVolumeClaimSpec.storageClassName {wanted} is for new members; the volume of {} stays \
-                 where it is.",
+                "spec.pod.persistentVolumeClaimSpec.{what} is for new members; the volume of {} stays what and as large as \
+                 it is, because Kubernetes changes no claim so.",
                 volume.name
             ),
         );

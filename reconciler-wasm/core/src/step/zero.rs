@@ -18,7 +18,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, furnish, guard, repair, say_quorum_lost};
+use super::{SOON, Step, furnish, guard, repair, say_quorum_lost};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -204,17 +204,7 @@ pub(super) fn stay_asleep(
         );
     }
     let left: Vec<&str> = living.pods.keys().copied().collect();
-    if let Some(stray) = stray(living) {
-        step.find(
-            FindingKind::Blocked,
-            Reason::ScaledToZero,
-            format!(
-                "spec.size is 0, and the pod {stray} is of no member: it was made by a request that came late, and its \
-                 volume claim is gone, so it never starts. Delete it."
-            ),
-        );
-        step.look_again(LATER, Reason::ScaledToZero);
-    } else if left.is_empty() {
+    if left.is_empty() {
         step.find(
             FindingKind::Note,
             Reason::ScaledToZero,
@@ -238,33 +228,23 @@ pub(super) fn stay_asleep(
     true
 }
 
-/// A pod of nobody, without what it would run on. No list says while all sleep that it may go.
-fn stray<'a>(living: &Living<'a>) -> Option<&'a str> {
-    let is_member = |name: &str| living.members.iter().any(|member| member.name == name);
-    let mut pods = living.pods.values();
-    pods.find(|pod| {
-        pod.deleted.is_none()
-            && !is_member(&pod.name)
-            && pod.claim.is_some()
-            && !living.volumes.contains_key(pod.name.as_str())
-    })
-    .map(|pod| pod.name.as_str())
-}
-
-/// Deletes the pods whose claims stay, the leader's last.
+/// Deletes the pods whose claims stay, and those that have never run because theirs is gone or lost, the leader's last.
 fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
     let leader = living.leader();
     let leads = |name: &str| {
         let member = living.members.iter().find(|member| member.name == name);
         leader.is_some() && member.and_then(|member| member.id) == leader
     };
-    let mut pods: Vec<(&Pod, &Volume)> = living
+    let mut pods: Vec<(&Pod, Option<&Volume>)> = living
         .pods
         .values()
         .filter(|pod| pod.deleted.is_none() && pod.claim.as_deref() == Some(pod.name.as_str()))
         .filter_map(|pod| {
-            let volume = living.volumes.get(pod.name.as_str())?;
-            stays(volume).then_some((*pod, *volume))
+            let volume = living.volumes.get(pod.name.as_str()).copied();
+            let is_kept = volume.is_some_and(stays);
+            let is_going = volume.is_some_and(|volume| volume.deleted.is_some());
+            let is_harmless = is_kept || (!pod.ran && !is_going);
+            is_harmless.then_some((*pod, volume))
         })
         .collect();
     pods.sort_by_key(|(pod, _)| leads(&pod.name));
@@ -275,7 +255,7 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
             grace_seconds: None,
         };
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
-        action.pre.claim_uid = Some(volume.uid.clone());
+        action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
         action.pre.scaled_to_zero = true;
         step.actions.push(action);
     }

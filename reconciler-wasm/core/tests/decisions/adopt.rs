@@ -305,7 +305,15 @@ fn peer_urls_are_those_of_etcds_list_whatever_the_spec_says() {
     let mut world = world.settle().with_learner(3, false).later(60);
     world.rows()[3].peer_urls = vec!["http://shop-m3.shop.prod.svc:2380".to_owned()];
     world.snapshot.resource.spec["pod"]["ClusterDomain"] = json!(".cluster.local");
-    let decision = serde_json::to_string(&world.decide()).unwrap();
+    let decision = world.decide();
+    let mut findings = decision.report.findings.iter();
+    let told = findings.find(|finding| finding.message.contains("spec.pod.ClusterDomain"));
+    let words = &told.unwrap().message;
+    assert!(
+        words.contains("\".cluster.local\" and shop-m0, shop-m1, shop-m2, shop-m3 keep"),
+        "{words}"
+    );
+    let decision = serde_json::to_string(&decision).unwrap();
     assert!(decision.contains("shop-m0=http://shop-m0.shop.prod.svc.example.org:2380"));
     assert!(decision.contains("--initial-advertise-peer-urls=http://shop-m3.shop.prod.svc:2380"));
 }

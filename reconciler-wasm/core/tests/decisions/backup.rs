@@ -1,6 +1,7 @@
 //! A backup: taken once or again and again, resumed, tried again, given up; what is kept of those that are stored.
 
 mod before;
+mod going;
 mod kept;
 mod rehearse;
 mod run;

@@ -46,6 +46,44 @@ fn clients_get_their_service_when_a_quorum_has_answered() {
     assert_eq!(effects(&decision), ["Apply Service shop-client"]);
 }
 
+#[test]
+fn an_image_that_cannot_be_had_at_birth_waits_for_a_person() {
+    let mut world = healthy(3);
+    world.status.cluster_id = None;
+    world.status.birth = Some(contract::Birth {
+        token: "t".to_owned(),
+        members: (0..3).map(member).collect(),
+        image: "registry.example/etcd:v3.6.16".to_owned(),
+        started_at: "2026-11-18T11:06:40Z".to_owned(),
+        attempt: 1,
+    });
+    let mut world = world.silent(0).silent(1).silent(2).without_list();
+    assert!(!reports(&world.decide(), Reason::ImagePull));
+    let pod = &mut world.pods()[1];
+    (pod.running, pod.ran) = (false, false);
+    pod.waiting = Some("ErrImagePull: not found".to_owned());
+    pod.last_exit = Some(contract::LastExit {
+        reason: "Error".to_owned(),
+        code: 1,
+        message: "unknown flag".to_owned(),
+        at: None,
+    });
+    let decision = world.settle().decide();
+    let mut waiting = decision.report.findings.iter();
+    let told = "ErrImagePull: not found. It ended with Error (code 1): unknown flag; shop-m2:";
+    let told = waiting.any(|finding| finding.message.contains(told));
+    let mut findings = decision.report.findings.iter();
+    let found = findings.find(|finding| finding.reason == Reason::ImagePull);
+    let found = found.unwrap();
+    assert_eq!(found.kind, contract::FindingKind::Blocked);
+    assert!(
+        found
+            .message
+            .contains("(ErrImagePull). Check spec.repository")
+    );
+    assert!(told, "{:?}", decision.report.findings);
+}
+
 /// Found by the simulator: two founding members on emptied disks had founded the cluster anew, without the log of the
 /// third one, which did not answer; it won the next election, and what clients had written was gone.
 #[test]

@@ -249,6 +249,15 @@ fn lost_authorities_of_a_living_cluster_are_not_replaced() {
     let decision = world.decide();
     assert_eq!(orders(&decision), [""; 0]);
     assert!(reports(&decision, Reason::SecretMissing));
+    let conditions = written(&decision).unwrap().conditions;
+    let valid = conditions
+        .iter()
+        .find(|one| one.kind == "CertificatesValid");
+    let valid = valid.unwrap();
+    assert_eq!(
+        (valid.status, valid.reason.as_str()),
+        (contract::ConditionStatus::False, "SecretMissing")
+    );
 }
 
 /// The whole way of a change, and at each step only what is safe at that step.

@@ -317,6 +317,7 @@ fn volume(name: &str) -> Volume {
         deleted: None,
         phase: VolumePhase::Bound,
         storage_class: None,
+        access_modes: vec!["ReadWriteOnce".to_owned()],
         requested: Some("1Gi".to_owned()),
         capacity: Some("1Gi".to_owned()),
         resize: None,
@@ -413,5 +414,7 @@ fn record(index: usize) -> MemberRecord {
         disk: Some(format!("disk-{}", member(index))),
         recreations: 0,
         plain_peer: false,
+        db_size: Some(20_480),
+        raft_lag: 0,
     }
 }

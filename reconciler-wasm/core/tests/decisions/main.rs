@@ -27,6 +27,7 @@ mod space;
 mod spec;
 mod status;
 mod storage;
+mod strangers;
 mod tls;
 mod upgrade;
 mod zero;

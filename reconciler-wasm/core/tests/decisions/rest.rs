@@ -172,12 +172,23 @@ fn a_status_that_cannot_be_read_stops_everything() {
 /// The archived operator went on without a word, and took nobody's answer for a lost member.
 #[test]
 fn an_etcd_that_has_users_is_told_about_and_left_alone() {
-    for is_silent in [false, true] {
+    let refused =
+        || Observed::Unknown("the call failed: etcdserver: user name is empty".to_owned());
+    for (of_list, of_members) in [(true, false), (true, true), (false, true)] {
         let mut world = healthy(3);
-        world.snapshot.etcd.membership =
-            Observed::Unknown("the call failed: etcdserver: user name is empty".to_owned());
-        if is_silent {
-            world = world.silent(0).silent(1).silent(2);
+        world.snapshot.etcd.membership = if of_list {
+            refused()
+        } else {
+            Observed::Unknown("no member answers".to_owned())
+        };
+        for endpoint in world
+            .snapshot
+            .etcd
+            .endpoints
+            .iter_mut()
+            .filter(|_| of_members)
+        {
+            endpoint.status = Observed::Unknown("etcdserver: user name is empty".to_owned());
         }
         let world = world.settle().later(3_600);
         let decision = world.decide();

@@ -132,3 +132,50 @@ fn a_pod_is_made_again_three_times_before_its_member_is_replaced() {
     world.status.member_records[2].recreations = 3;
     assert_eq!(effects(&world.later(200).decide()), [""; 0]);
 }
+
+/// It was deleted again before it could start, three times within a second.
+#[test]
+fn a_pod_that_was_made_again_has_its_time_to_start() {
+    let mut world = healthy(3).silent(2).settle().later(100);
+    let now = world.snapshot.now;
+    world.pods()[2].created = now;
+    assert_eq!(effects(&world.clone().later(60).decide()), [""; 0]);
+    assert_eq!(effects(&world.later(155).decide()), ["Delete Pod shop-m2"]);
+}
+
+/// etcd refuses to start a member whose list is not the cluster's.
+#[test]
+fn a_member_joins_with_the_whole_list_of_members() {
+    let mut world = healthy(3).wanting(4).with_learner(3, false).later(60);
+    world.pods().retain(|pod| pod.name != member(3));
+    let decision = serde_json::to_string(&world.decide()).unwrap();
+    let entry = |index: usize| format!("{0}=http://{0}.shop.prod.svc:2380", member(index));
+    let whole: Vec<String> = (0..4).map(entry).collect();
+    assert!(decision.contains(&whole.join(",")), "{decision}");
+}
+
+/// Its data would go with the pod.
+#[test]
+fn a_pod_that_holds_its_members_data_is_not_deleted_to_bring_it_back() {
+    let down = |base: World| {
+        let mut world = base.silent(1).settle();
+        world.pods()[1].running = true;
+        effects(&world.later(200).decide())
+    };
+    assert_eq!(down(healthy(3)), ["Delete Pod shop-m1"]);
+    assert_eq!(down(healthy(3).on_empty_dir()), [""; 0]);
+}
+
+/// On another disk than the one it is remembered on, a sealed member ends as soon as it starts.
+#[test]
+fn no_pod_is_made_for_a_member_whose_disk_was_exchanged() {
+    let gone = |disk: Option<&str>| {
+        let mut world = healthy(3).without_pod(1).without_list();
+        if let Some(disk) = disk {
+            world.status.member_records[1].disk = Some(disk.to_owned());
+        }
+        effects(&world.decide())
+    };
+    assert_eq!(gone(None), ["Apply Pod shop-m1"]);
+    assert_eq!(gone(Some("uid-of-before")), [""; 0]);
+}

@@ -24,17 +24,8 @@ fn a_pod_made_again_has_the_image_that_its_member_ran() {
 #[test]
 fn bad_specs_are_named_and_change_nothing() {
     let cases = [
-        ("version", json!("banana"), "MAJOR.MINOR.PATCH"),
-        ("version", json!("3.3.27"), "3.4.34"),
-        ("version", json!("4.0.0"), "3.6.16"),
         ("version", json!(36), "spec.version cannot be read"),
         ("size", json!("three"), "spec.size cannot be read"),
-        (
-            "repository",
-            json!("quay.io/coreos/etcd@sha256:abc"),
-            "digest",
-        ),
-        ("repository", json!("host:5000/etcd:v3"), "tag"),
         ("pod", json!({ "labels": { "app": "x" } }), "reserved"),
         ("pod", json!({ "labels": { "etcd_node": "x" } }), "reserved"),
         (
@@ -58,6 +49,49 @@ fn bad_specs_are_named_and_change_nothing() {
             .find(|condition| condition.kind == "Blocked")
             .unwrap();
         assert_eq!(blocked.message, finding.message);
+        // Nobody looks at members meanwhile, so what was said of them holds no more.
+        let is_unsure = |kind: &str| {
+            let mut all = conditions.iter();
+            let found = all.find(|condition| condition.kind == kind);
+            found.is_some_and(|found| found.status == contract::ConditionStatus::Unknown)
+        };
+        assert!(is_unsure("Available") && is_unsure("Degraded") && is_unsure("Scaling"));
+    }
+}
+
+/// The archived operator did nothing more to such a cluster either; a status that still called all well hid it.
+#[test]
+fn a_version_or_repository_that_cannot_be_followed_is_told_and_what_runs_is_healed() {
+    for (key, value, words) in [
+        ("version", "banana", "MAJOR.MINOR.PATCH"),
+        ("version", "3.3.27", "3.4.34"),
+        ("version", "4.0.0", "3.6.16"),
+        ("repository", "quay.io/coreos/etcd@sha256:abc", "digest"),
+        ("repository", "host:5000/etcd:v3", "tag"),
+        ("repository", "bad image", "white space"),
+    ] {
+        let world = healthy(3).settle().spec(key, json!(value));
+        let decision = world.decide();
+        let told = &decision.report.findings[0];
+        assert!(
+            told.message.contains(words),
+            "{key}={value}: {}",
+            told.message
+        );
+        assert_eq!(effects(&decision), [""; 0], "{key}={value}");
+        let status = written(&decision).unwrap();
+        let blocked = status.conditions.iter().find(|one| one.kind == "Blocked");
+        assert_eq!(blocked.unwrap().message, told.message);
+        let world = world.without_pod(1);
+        assert_eq!(
+            effects(&world.decide()),
+            ["Apply Pod shop-m1"],
+            "{key}={value}"
+        );
+        let status = written(&world.decide()).unwrap();
+        assert_eq!(status.ready_members, 2, "{key}={value}");
+        // Nothing is born of it.
+        assert_eq!(effects(&fresh(3).spec(key, json!(value)).decide()), [""; 0]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the status says of a cluster, and since when: what people and their tools wait for.
 
-use contract::{Condition, ConditionStatus};
+use contract::{Condition, ConditionStatus, Observed};
 use serde_json::json;
 
 use crate::fixture::{World, healthy, member, written};
@@ -14,7 +14,7 @@ fn condition(world: &World, kind: &str) -> Condition {
 /// Tools wait for their generation, and then believe what the conditions say.
 #[test]
 fn a_generation_is_answered_once_it_is_seen_also_where_it_cannot_be_followed() {
-    for (key, value) in [("paused", json!(true)), ("version", json!("banana"))] {
+    for (key, value) in [("paused", json!(true)), ("version", json!(36))] {
         let mut world = healthy(3).spec(key, value);
         world.snapshot.resource.generation = 7;
         let status = written(&world.decide()).unwrap();
@@ -50,4 +50,34 @@ fn a_condition_holds_since_it_turned_whatever_is_said_of_it_since() {
     assert_ne!(first.message, second.message);
     assert_eq!(first.last_transition_time, second.last_transition_time);
     assert_ne!(first.last_update_time, second.last_update_time);
+}
+
+/// A status that followed them at each moment would never rest.
+#[test]
+fn sizes_and_lags_are_written_when_they_say_something_else() {
+    let told = |db_size: i64, applied: u64| {
+        let mut world = healthy(3).settle();
+        let Observed::Seen(answer) = &mut world.snapshot.etcd.endpoints[1].status else {
+            panic!("it answers");
+        };
+        answer.db_size = db_size;
+        answer.raft_applied_index = applied;
+        let record = written(&world.decide()).map(|status| status.member_records[1].clone());
+        record.map(|record| (record.db_size, record.raft_lag))
+    };
+    assert_eq!(told(20_480, 1_000_000), None);
+    assert_eq!(told(22_000, 999_001), None);
+    assert_eq!(told(24_576, 1_000_000), Some((Some(24_576), 0)));
+    assert_eq!(told(20_480, 990_000), Some((Some(20_480), 10_000)));
+}
+
+/// Whoever edits a status by hand may write what the envelope refuses; it must not stop all decisions while a member is away.
+#[test]
+fn counts_below_zero_do_not_stay_in_a_status() {
+    let mut world = healthy(3).silent(1).settle();
+    let record = &mut world.status.member_records[1];
+    (record.recreations, record.raft_lag) = (-5, -7);
+    let status = written(&world.decide()).unwrap();
+    let record = &status.member_records[1];
+    assert_eq!((record.recreations, record.raft_lag), (0, 0));
 }

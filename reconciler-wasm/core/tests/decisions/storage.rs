@@ -52,6 +52,27 @@ fn a_volume_does_not_shrink_and_that_is_said() {
     assert!(reports(&decision, Reason::AcceptedNotUsed));
 }
 
+/// The API server takes no claim of another kind, larger or not.
+#[test]
+fn another_class_or_access_mode_is_for_new_members_and_that_is_said() {
+    for (key, value) in [
+        ("accessModes", json!(["ReadWriteMany"])),
+        ("storageClassName", json!("fast")),
+    ] {
+        let template = json!({"resources": {"requests": {"storage": "2Gi"}}, (key): value});
+        let world = healthy(3).spec("pod", json!({"persistentVolumeClaimSpec": template}));
+        let decision = world.settle().decide();
+        assert_eq!(effects(&decision), [""; 0], "{key}");
+        let mut findings = decision.report.findings.iter();
+        let told = findings.find(|finding| finding.reason == Reason::AcceptedNotUsed);
+        let told = &told.unwrap().message;
+        assert!(
+            told.contains(&format!("{key} ")) && told.contains(&member(0)),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn a_refused_growth_is_told_with_the_way_out_and_not_asked_for_in_each_pass() {
     let mut world = asking("2Gi").refused();

@@ -1,6 +1,6 @@
 //! Size 0 and back: what is stopped, what stays, what is refused.
 
-use contract::{ConditionStatus, Effect, FindingKind, Observed, Phase, Reason};
+use contract::{ConditionStatus, Effect, FindingKind, Observed, Phase, Reason, VolumePhase};
 
 use crate::fixture::{World, effects, fresh, healthy, id, member, reports, written};
 
@@ -115,21 +115,45 @@ fn with_a_size_again_all_members_start_together_on_their_disks() {
     );
 }
 
-/// Found by the simulator: a request that came late made a pod that nothing starts and nothing took away.
+/// Found by the simulator: a request that came late made a pod that nothing starts, and a lost node took the claim from
+/// under another one.
 #[test]
-fn a_pod_of_nobody_without_its_claim_is_left_to_a_person() {
-    let mut world = asleep();
-    let mut stray = healthy(1).pods()[0].clone();
-    stray.name = "shop-late".to_owned();
-    stray.claim = Some("shop-late".to_owned());
-    stray.running = false;
-    world.pods().push(stray);
-    let decision = world.decide();
-    assert_eq!(effects(&decision), [""; 0]);
-    let found = decision.report.findings.iter();
-    let mut blocked = found.filter(|finding| finding.kind == FindingKind::Blocked);
-    let words = &blocked.next().unwrap().message;
-    assert!(words.contains("shop-late is of no member"), "{words}");
+fn a_pod_that_has_never_run_is_stopped_without_its_claim_and_no_other() {
+    let waiting = |ran: bool, claim: Option<&str>| {
+        let mut world = asleep();
+        let mut stray = healthy(1).pods()[0].clone();
+        stray.name = "shop-late".to_owned();
+        stray.claim = claim.map(str::to_owned);
+        stray.running = false;
+        stray.ran = ran;
+        world.pods().push(stray);
+        world.decide()
+    };
+    let decision = waiting(false, Some("shop-late"));
+    assert_eq!(effects(&decision), ["Delete Pod shop-late"]);
+    let pre = &decision.actions.last().unwrap().pre;
+    assert!(pre.scaled_to_zero && pre.claim_uid.is_none());
+    assert_eq!(effects(&waiting(true, Some("shop-late"))), [""; 0]);
+    assert_eq!(effects(&waiting(false, None)), [""; 0]);
+
+    let on_lost = |ran: bool, phase: VolumePhase, deleted: bool| {
+        let mut world = asleep();
+        let mut pod = healthy(3).pods()[0].clone();
+        (pod.ran, pod.running) = (ran, ran);
+        world.pods().push(pod);
+        let now = world.snapshot.now;
+        let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes else {
+            unreachable!("they were listed")
+        };
+        volumes[0].phase = phase;
+        volumes[0].deleted = deleted.then_some(now);
+        effects(&world.decide())
+    };
+    let stopped = ["Delete Pod shop-m0"];
+    assert_eq!(on_lost(true, VolumePhase::Bound, false), stopped);
+    assert_eq!(on_lost(false, VolumePhase::Lost, false), stopped);
+    assert_eq!(on_lost(true, VolumePhase::Lost, false), [""; 0]);
+    assert_eq!(on_lost(false, VolumePhase::Bound, true), [""; 0]);
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub const OLM: &str = "testbed.binnacle/olm:0.46.0";
 /// The image that reads bundles and serves catalogs.
 pub const OPM: &str = "testbed.binnacle/opm:1.73.0";
 
+/// The image that bundles name for the SDK's own tests. This one can also unpack the bundle that a pod of them reads.
+pub const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.42.3";
+
 /// A user that is nobody's.
 const AS_NOBODY: &str = "ENV PATH=/bin\nUSER 65532:65532\n";
 
@@ -40,6 +43,19 @@ pub async fn opm(progress: &Progress) -> Result<PathBuf> {
     let aside = Aside::make("opm")?;
     let parts = serving(&aside, progress).await?;
     cached("opm-1.73.0", OPM, &copied(&parts), AS_NOBODY, progress).await
+}
+
+/// The archive of [`SCORECARD`].
+pub async fn scorecard(progress: &Progress) -> Result<PathBuf> {
+    let tests = Tool::parse("operator-sdk-1.42.3")?
+        .ensure(progress)
+        .await?
+        .join("scorecard-test");
+    let busybox = debian("busybox-static", &["busybox-static"], progress)
+        .await?
+        .join("bin/busybox");
+    let copied: [Copied<'_>; 2] = [(&tests, "/bin/scorecard-test"), (&busybox, "/bin/tar")];
+    cached("scorecard-1.42.3", SCORECARD, &copied, AS_NOBODY, progress).await
 }
 
 /// Builds a catalog's image into a registry, under `to`: opm, serving the folder `configs`. Answers its digest there.

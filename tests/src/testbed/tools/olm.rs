@@ -62,7 +62,10 @@ pub(super) static TABLE: [Tool; 7] = [
             }),
             kept: None,
         },
-        programs: &[program("operator-sdk", "./cmd/bundle-only")],
+        programs: &[
+            program("operator-sdk", "./cmd/bundle-only"),
+            program("scorecard-test", "./images/scorecard-test"),
+        ],
     },
     Tool {
         // What OLM v1 judges a newer definition by.

@@ -18,6 +18,13 @@ fn downgrade(to: Option<&str>) -> Action {
 }
 
 impl Fresh {
+    fn asked(mut self, minor: Option<u64>) -> Self {
+        if let Observed::Seen(resource) = &mut self.resource {
+            resource.minor = minor;
+        }
+        self
+    }
+
     fn of_version(mut self, id: usize, version: &str, storage: Option<&str>) -> Self {
         if let Observed::Seen(status) = &mut self.etcd.endpoints[id - 1].status {
             status.version = version.to_owned();
@@ -29,20 +36,35 @@ impl Fresh {
 
 #[test]
 fn a_way_back_begins_one_minor_version_below_what_all_run() {
-    assert_eq!(words(&downgrade(Some("3.5")), &fresh()), "");
-    for to in ["3.4", "3.6", "3.7", "3", ""] {
+    assert_eq!(words(&downgrade(Some("3.5")), &fresh().asked(Some(5))), "");
+    for (to, minor) in [("3.4", 4), ("3.6", 6), ("3.7", 7)] {
         assert!(
-            words(&downgrade(Some(to)), &fresh()).contains("no way leads back"),
+            words(&downgrade(Some(to)), &fresh().asked(Some(minor))).contains("no way leads back"),
             "{to}"
         );
     }
-    let mixed = fresh().of_version(2, "3.5.35", None);
+    for to in ["3", ""] {
+        assert!(words(&downgrade(Some(to)), &fresh().asked(None)).contains("no way leads back"));
+    }
+    let mixed = fresh().asked(Some(5)).of_version(2, "3.5.35", None);
     assert!(words(&downgrade(Some("3.5")), &mixed).contains("runs \"3.5.35\""));
 }
 
 #[test]
+fn a_way_back_is_what_the_spec_asks_for() {
+    for minor in [Some(6), Some(4), None] {
+        let told = words(&downgrade(Some("3.5")), &fresh().asked(minor));
+        assert!(
+            told.contains("does not ask for a version of etcd 3.5"),
+            "{told}"
+        );
+    }
+    assert_eq!(words(&downgrade(None), &fresh()), "");
+}
+
+#[test]
 fn a_way_back_begins_with_everybody_and_ends_with_a_quorum() {
-    let two = fresh().silent(3);
+    let two = fresh().asked(Some(5)).silent(3);
     assert!(words(&downgrade(Some("3.5")), &two).contains("3 are needed"));
     assert_eq!(words(&downgrade(None), &two), "");
     let one = fresh().silent(3).silent(2);

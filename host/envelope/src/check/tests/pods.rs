@@ -17,7 +17,7 @@ fn the_pod_of_a_healthy_voter_goes_only_while_the_others_are_a_quorum() {
         claim: None,
         ..pair.object.seen().cloned().unwrap_or_default()
     });
-    assert_eq!(rule(&restart, &pair), "TooFewHealthy");
+    assert_eq!(rule(&restart, &pair), "StillMember");
 }
 
 #[test]
@@ -30,7 +30,20 @@ fn the_pod_of_a_sick_voter_goes_if_its_disk_stays() {
         owner: Some("uid-a".to_owned()),
         ..crate::ObjectHead::default()
     });
-    assert_eq!(rule(&restart(0), &in_pod), "TooFewHealthy");
+    assert_eq!(rule(&restart(0), &in_pod), "StillMember");
+}
+
+/// Frozen for minutes, it has its data all the same.
+#[test]
+fn a_pod_that_holds_the_data_of_a_listed_member_stays_though_a_quorum_is_left() {
+    let mut in_pod = fresh().silent(3);
+    in_pod.object = Observed::Seen(crate::ObjectHead {
+        running: true,
+        uid: "uid-3".to_owned(),
+        owner: Some("uid-a".to_owned()),
+        ..crate::ObjectHead::default()
+    });
+    assert_eq!(rule(&restart(0), &in_pod), "StillMember");
 }
 
 #[test]
@@ -60,12 +73,13 @@ fn without_evidence_only_an_ended_pod_that_keeps_its_disk_is_deleted() {
 
 #[test]
 fn a_pod_that_would_found_the_cluster_anew_is_deleted_and_no_other_that_runs() {
-    let late = |recorded: Option<&str>, founds: bool, claim: Option<&str>| {
+    let head = |recorded: Option<&str>, founds: bool, claim: Option<&str>, ran: bool| {
         let mut fresh = fresh();
         fresh.object = Observed::Seen(crate::ObjectHead {
             uid: "uid-3".to_owned(),
             owner: Some("uid-a".to_owned()),
-            running: true,
+            running: ran,
+            ran,
             founds,
             claim: claim.map(str::to_owned),
             ..crate::ObjectHead::default()
@@ -76,11 +90,19 @@ fn a_pod_that_would_found_the_cluster_anew_is_deleted_and_no_other_that_runs() {
         }
         rule(&delete(ObjectKind::Pod), &fresh)
     };
+    let late = |recorded, founds, claim| head(recorded, founds, claim, true);
     assert_eq!(late(Some("uid-2"), true, None), "");
     assert_eq!(late(Some("uid-3"), true, None), "StillRunning");
     assert_eq!(late(None, true, None), "StillRunning");
     assert_eq!(late(Some("uid-2"), false, None), "StillRunning");
     assert_eq!(late(Some("uid-2"), true, Some("a-3")), "StillRunning");
+    // On its own claim it is late as long as it has never run.
+    assert_eq!(head(Some("claim-3"), true, Some("a-3"), false), "");
+    assert_eq!(head(None, true, Some("a-3"), false), "StillRunning");
+    assert_eq!(
+        head(Some("claim-3"), false, Some("a-3"), false),
+        "StillRunning"
+    );
 }
 
 #[test]

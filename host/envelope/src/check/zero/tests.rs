@@ -119,3 +119,25 @@ fn no_pod_is_stopped_whose_data_would_go_with_it() {
     another.pre.claim_uid = Some("another".to_owned());
     assert_eq!(rule(&another, &fresh_of(&asleep())), "ObjectChanged");
 }
+
+/// Found by the simulator: a lost node left a pod that waits for a claim that is gone, and nobody took it away.
+#[test]
+fn a_pod_that_has_never_run_and_waits_for_a_claim_that_is_gone_may_be_stopped() {
+    let mut stop = stop();
+    stop.pre.claim_uid = None;
+    let fresh = |ran: bool| {
+        let mut fresh = fresh_of(&asleep());
+        fresh.claim = contract::Observed::Absent;
+        if let contract::Observed::Seen(head) = &mut fresh.object {
+            head.ran = ran;
+        }
+        fresh
+    };
+    assert_eq!(rule(&stop, &fresh(false)), "");
+    assert_eq!(rule(&stop, &fresh(true)), "StillRunning");
+    let claimed = Fresh {
+        claim: fresh_of(&asleep()).claim,
+        ..fresh(false)
+    };
+    assert_eq!(rule(&stop, &claimed), "ObjectChanged");
+}

@@ -1,8 +1,9 @@
 //! The condition of the certificates: whether all of them work, and which end soon.
 
-use contract::{CertificateRecord, Condition, ConditionStatus, Reason, Snapshot};
+use contract::{CertificateRecord, Condition, ConditionStatus, FindingKind, Reason, Snapshot};
 
 use super::{CERTIFICATES, claim, merge};
+use crate::step::Step;
 use crate::tls;
 use crate::validate::Cluster;
 
@@ -12,6 +13,7 @@ pub(in crate::status) fn certificates(
     cluster: &Cluster,
     snapshot: &Snapshot,
     records: &[CertificateRecord],
+    step: &Step,
 ) {
     if cluster.tls.in_use.is_plain() {
         conditions.retain(|condition| condition.kind != CERTIFICATES);
@@ -26,7 +28,12 @@ pub(in crate::status) fn certificates(
         format!("key {key} of Secret {secret} ends at {not_after}")
     };
     let soon = tls::expiring(records, snapshot);
-    let (status, reason, message) = if let Some(complaint) = cluster.tls.findings().next() {
+    // What makes them may be missing while all of them still work.
+    let missing = step.findings.iter().find(|finding| {
+        finding.kind == FindingKind::Blocked && finding.reason == Reason::SecretMissing
+    });
+    let complaint = cluster.tls.findings().next().or_else(|| missing.cloned());
+    let (status, reason, message) = if let Some(complaint) = complaint {
         (ConditionStatus::False, complaint.reason, complaint.message)
     } else if soon.is_empty() {
         let first = records.iter().min_by_key(|record| &record.not_after);

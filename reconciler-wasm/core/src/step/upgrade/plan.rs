@@ -44,6 +44,9 @@ pub(crate) enum Direction {
 
 /// Plans the next stage of a cluster that has formed.
 pub(crate) fn plan(cluster: &Cluster, living: &Living<'_>) -> Plan {
+    if let Some(why) = &cluster.keeps_images {
+        return Plan::Blocked(why.clone());
+    }
     let mut ran: Vec<Version> = living.voters().filter_map(version_ran).collect();
     ran.sort();
     let (Some(lowest), Some(highest)) = (ran.first(), ran.last()) else {

@@ -11,6 +11,19 @@ fn an_image_that_cannot_be_had_stops_the_roll_and_setting_it_back_returns() {
     let stuck = world.clone().settle().later(3_600).decide();
     assert_eq!(effects(&stuck), [""; 0]);
     says(&stuck, Reason::ImagePull, "set spec.version back to 3.6.16");
+    let mut moved = healthy(3)
+        .spec("repository", json!("example.com/nope/etcd"))
+        .given(1, "3.6.16")
+        .down(1, "ImagePullBackOff: not found");
+    if let contract::Observed::Seen(pods) = &mut moved.snapshot.objects.pods {
+        pods[1].image = "example.com/nope/etcd:v3.6.16".to_owned();
+    }
+    let moved = moved.settle().later(3_600).decide();
+    says(
+        &moved,
+        Reason::ImagePull,
+        "set spec.repository back to what it was",
+    );
     let decision = world.asking("3.6.16").decide();
     assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
     assert_eq!(given_image(&decision), image("3.6.16"));

@@ -1,0 +1,97 @@
+//! Pods that the cluster's labels and its owner reference disagree about: the Services lead to whatever has the labels,
+//! and the operator takes care of what it owns.
+//!
+//! Tells people of them and touches none.
+
+use std::collections::BTreeMap;
+
+use contract::{FindingKind, Pod, Reason, Resource, names};
+
+use super::{LATER, Step};
+use crate::assess::Situation;
+use crate::validate::Cluster;
+
+/// Tells of them. Says whether the Services would lead clients to none but the cluster's own members.
+pub(super) fn tell(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) -> bool {
+    let resource = &situation.snapshot.resource;
+    let pods = situation.snapshot.objects.pods.seen();
+    let wanted = names::labels(&cluster.name);
+    let mut is_alone = true;
+    for pod in pods.into_iter().flatten() {
+        let is_owned = pod.owner.as_deref() == Some(resource.uid.as_str());
+        let is_labelled = is_selected(pod, &wanted);
+        if is_owned == is_labelled {
+            continue;
+        }
+        is_alone &= is_owned;
+        let (kind, message) = if is_owned {
+            (FindingKind::Blocked, unlabelled(pod, resource))
+        } else {
+            unowned(situation, pod, resource)
+        };
+        step.find_of(kind, Reason::ForeignObject, &pod.name, message);
+        step.look_again(LATER, Reason::ForeignObject);
+    }
+    is_alone
+}
+
+/// Whether Services that select these labels lead to the pod.
+fn is_selected(pod: &Pod, wanted: &BTreeMap<String, String>) -> bool {
+    wanted
+        .iter()
+        .all(|(label, value)| pod.labels.get(label) == Some(value))
+}
+
+fn unlabelled(pod: &Pod, resource: &Resource) -> String {
+    let labels = names::labels(&resource.name);
+    let labels: Vec<String> = labels
+        .into_iter()
+        .map(|(label, value)| format!("{label}={value}"))
+        .collect();
+    format!(
+        "Pod {} is of this cluster and has lost its labels, so no Service leads to it. Put them back: kubectl --namespace \
+         {} label --overwrite pod {} {}",
+        pod.name,
+        resource.namespace,
+        pod.name,
+        labels.join(" ")
+    )
+}
+
+fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (FindingKind, String) {
+    let Resource {
+        namespace,
+        name,
+        uid,
+        ..
+    } = resource;
+    let is_member = situation.is_estranged(pod);
+    let is_going = pod.deleted.is_some() || (pod.owner.is_some() && pod.created < resource.created);
+    if is_member {
+        let owner = format!(
+            r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"{}","kind":"{}","name":"{name}","uid":"{uid}","controller":true,"blockOwnerDeletion":true}}]}}}}"#,
+            resource.api_version, resource.kind
+        );
+        let message = format!(
+            "Pod {} is of a member of this cluster and does not belong to it any more, so it is left alone. Put its owner \
+             back: kubectl --namespace {namespace} patch pod {} --type merge --patch '{owner}'",
+            pod.name, pod.name
+        );
+        (FindingKind::Blocked, message)
+    } else if is_going {
+        let message = format!(
+            "Pod {} is of a cluster {name} that was deleted, and the Services lead to it until it has ended.",
+            pod.name
+        );
+        (FindingKind::Waiting, message)
+    } else {
+        let message = format!(
+            "Pod {} has the labels of this cluster and does not belong to it, so the Services lead clients to it as well. \
+             Take the label off: kubectl --namespace {namespace} label pod {} {}-",
+            pod.name,
+            pod.name,
+            names::CLUSTER_LABEL
+        );
+        (FindingKind::Blocked, message)
+    }
+}

@@ -1,0 +1,113 @@
+//! Pods that the cluster's labels and its owner reference disagree about.
+
+use contract::{FindingKind, Millis, Pod, Reason, names};
+
+use crate::fixture::{World, effects, healthy, reports, written};
+
+fn with_pod(change: impl Fn(&mut Pod)) -> World {
+    let mut world = healthy(3);
+    let mut pod = world.pods()[0].clone();
+    (pod.name, pod.uid) = ("shop-theirs".to_owned(), "uid-theirs".to_owned());
+    pod.owner = None;
+    change(&mut pod);
+    world.pods().push(pod);
+    world
+}
+
+fn told(world: &World) -> Vec<(FindingKind, String)> {
+    let findings = world.decide().report.findings;
+    let of_strangers = findings
+        .into_iter()
+        .filter(|finding| finding.reason == Reason::ForeignObject);
+    of_strangers
+        .map(|finding| (finding.kind, finding.message))
+        .collect()
+}
+
+#[test]
+fn a_pod_with_the_clusters_labels_is_told_and_left_alone() {
+    let world = with_pod(|_| {});
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    let [(FindingKind::Blocked, words)] = &told(&world)[..] else {
+        panic!("{:?}", told(&world))
+    };
+    assert!(
+        words.contains("label pod shop-theirs etcd_cluster-"),
+        "{words}"
+    );
+
+    let unlabelled = with_pod(|pod| pod.labels.clear());
+    assert_eq!(told(&unlabelled), []);
+}
+
+#[test]
+fn pods_of_a_deleted_cluster_of_that_name_are_waited_for() {
+    for world in [
+        with_pod(|pod| {
+            pod.owner = Some("uid-before".to_owned());
+            pod.created = Millis(-1);
+        }),
+        with_pod(|pod| pod.deleted = Some(Millis(1))),
+    ] {
+        let [(FindingKind::Waiting, words)] = &told(&world)[..] else {
+            panic!("{:?}", told(&world))
+        };
+        assert!(words.contains("was deleted"), "{words}");
+    }
+}
+
+/// Clients would write into another cluster.
+#[test]
+fn clients_get_no_service_while_it_would_lead_to_strangers() {
+    let without = |mut world: World| {
+        let services = &mut world.snapshot.objects.services;
+        if let contract::Observed::Seen(services) = services {
+            services.retain(|service| service.name != "shop-client");
+        }
+        effects(&world.settle().decide())
+    };
+    assert_eq!(without(healthy(3)), ["Apply Service shop-client"]);
+    assert_eq!(without(with_pod(|_| {})), [""; 0]);
+}
+
+#[test]
+fn a_member_whose_pod_lost_its_labels_is_still_one() {
+    let mut world = healthy(3);
+    world.pods()[1].labels.remove(names::CLUSTER_LABEL);
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    let [(FindingKind::Blocked, words)] = &told(&world)[..] else {
+        panic!("{:?}", told(&world))
+    };
+    assert!(
+        words.contains("label --overwrite pod shop-m1 app=etcd etcd_cluster=shop"),
+        "{words}"
+    );
+}
+
+/// Its disk is not lost, and nobody knows whether it is well.
+#[test]
+fn a_member_whose_pod_lost_its_owner_is_not_healthy_and_not_lost() {
+    for base in [healthy(1), healthy(1).on_empty_dir()] {
+        let mut world = base.settle();
+        world.pods()[0].owner = None;
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        assert!(!reports(&decision, Reason::DataLost));
+        let (kind, words) = told(&world).remove(0);
+        assert_eq!(kind, FindingKind::Blocked);
+        assert!(words.contains("patch pod shop-m0 --type merge"), "{words}");
+        assert!(words.contains(r#""ownerReferences":[{"#), "{words}");
+        assert_eq!(written(&decision).unwrap().ready_members, 0);
+    }
+}
+
+/// As etcd sees it, it may be as well as the others.
+#[test]
+fn a_member_whose_pod_lost_its_owner_is_not_replaced() {
+    let mut world = healthy(3);
+    world.pods()[1].owner = None;
+    let world = world.settle().later(4_000);
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    let words = told(&world).remove(0).1;
+    assert!(words.contains("patch pod shop-m1"), "{words}");
+}
