@@ -2,6 +2,7 @@
 //!
 //! Decides nothing: which endpoint, which name and what is deleted come from the module. Credentials stay in here.
 
+mod access;
 mod archive;
 mod content;
 mod fetch;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
+use etcd_client::Client;
 use serde_json::json;
 use tests::scenario::{Cluster, Scenario, spec};
 use tests::testbed::wait;
@@ -31,9 +32,14 @@ pub(crate) async fn full(scenario: &mut Scenario) -> Result<()> {
     let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
 
     let words = [victim.as_str(), "no space left on device"];
+    let etcd = Client::connect([cluster.client_address().await?], None).await?;
     let told = wait::until("words on the full disk", PATIENCE, async || {
         // Whatever etcd gives back as it ends is taken, too.
         testbed.fill_volume(namespace, &victim).await?;
+        // What a slow machine writes by itself fits into the pages that the database has.
+        etcd.clone()
+            .put("large", vec![b'x'; 64 << 10], None)
+            .await?;
         let conditions = cluster.status().await?.conditions;
         let progressing = conditions.iter().find(|one| one.kind == "Progressing");
         let progressing = progressing.context("no condition Progressing")?;

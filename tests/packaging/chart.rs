@@ -142,6 +142,28 @@ async fn for_its_own_namespace_it_renders_the_plain_manifests() -> Result<()> {
 }
 
 #[tokio::test]
+async fn claims_for_backups_are_mounted_where_the_operator_looks_for_them() -> Result<()> {
+    let objects = rendered(&["--set", "claims={backups,more.backups}"]).await?;
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment");
+    let pod = &deployment.context("no Deployment")?["spec"]["template"]["spec"];
+    let of = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let (mounts, volumes) = (
+        of(&pod["containers"][0]["volumeMounts"]),
+        of(&pod["volumes"]),
+    );
+    for (number, claim) in ["backups", "more.backups"].iter().enumerate() {
+        let name = format!("claim-{number}");
+        let path = format!("/var/lib/binnacle-claims/{NAMESPACE}/{claim}");
+        let mount = json!({"name": name, "mountPath": path});
+        ensure!(mounts.contains(&mount), "{mount} is not in {mounts:?}");
+        let volume = json!({"name": name, "persistentVolumeClaim": {"claimName": claim}});
+        ensure!(volumes.contains(&volume), "{volume} is not in {volumes:?}");
+    }
+    ensure!(pod["securityContext"]["fsGroup"] == 65532, "{pod:#}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn several_namespaces_have_the_rights_each_and_are_told_to_the_pod() -> Result<()> {
     let values = [
         "--set",

@@ -11,8 +11,9 @@ use contract::{BackupKey, EtcdBackupSpec, Observed, Place, ResourceKind, Stored,
 use kube::Client;
 use serde::Deserialize as _;
 
+use super::access::Access;
 use super::store::{self, Store};
-use super::{secret, transfer};
+use super::transfer;
 use crate::key::ClusterKey;
 use crate::observe;
 
@@ -49,8 +50,8 @@ impl Archive {
             .with_context(|| format!("the spec of the EtcdBackup {key} cannot be read"))?;
         let place = Place::of(&spec)
             .with_context(|| format!("the spec of the EtcdBackup {key} names no store and path"))?;
-        let (_, data) = secret::read(client, namespace, &place.secret).await;
-        let opened = data.and_then(|data| store::open(&spec, &place, &data));
+        let access = Access::of(client, namespace, &place).await;
+        let opened = access.and_then(|access| store::open(&spec, &place, &access));
         let store = opened.map_err(|why| anyhow!(why))?;
         Ok(Self { spec, place, store })
     }

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow, bail};
 use contract::{EtcdBackupSpec, Place};
 
-use super::{secret, store, transfer};
+use super::access::Access;
+use super::{store, transfer};
 
 /// Why a backup could not be fetched, where another attempt may go better.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +27,9 @@ pub(crate) async fn fetch(
     sha256: &str,
 ) -> anyhow::Result<i64> {
     let place = Place::of(source).context("--source names no backup")?;
-    let data = secret::mounted(credentials)
+    let access = Access::mounted(&place, credentials)
         .with_context(|| format!("the Secret in {} cannot be read", credentials.display()))?;
-    let store = store::open(source, &place, &data).map_err(|why| anyhow!(why))?;
+    let store = store::open(source, &place, &access).map_err(|why| anyhow!(why))?;
     let mut written =
         File::create(file).with_context(|| format!("{} cannot be written", file.display()))?;
     let take = |bytes: &[u8]| {

@@ -7,12 +7,13 @@
 mod state;
 
 use contract::{
-    AbsStore, EtcdBackupSpec, GcsStore, Observed, OssStore, Place, RehearsalPod, Rehearse,
-    Resource, S3Store, names,
+    AbsStore, EtcdBackupSpec, GcsStore, Observed, OssStore, Place, PvcStore, RehearsalPod,
+    Rehearse, Resource, S3Store, StoreKind, names,
 };
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, EmptyDirVolumeSource, Pod, PodSecurityContext, PodSpec,
-    SeccompProfile, SecretVolumeSource, SecurityContext, Volume, VolumeMount,
+    Capabilities, Container, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Pod,
+    PodSecurityContext, PodSpec, SeccompProfile, SecretVolumeSource, SecurityContext, Volume,
+    VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{DeleteParams, PostParams};
@@ -207,19 +208,35 @@ fn pod(
                     empty_dir: Some(EmptyDirVolumeSource::default()),
                     ..Volume::default()
                 },
-                Volume {
-                    name: names::STORE_VOLUME.to_owned(),
-                    secret: Some(SecretVolumeSource {
-                        secret_name: Some(place.secret.clone()),
-                        ..SecretVolumeSource::default()
-                    }),
-                    ..Volume::default()
-                },
+                store_volume(place),
             ]),
             ..PodSpec::default()
         }),
         status: None,
     })
+}
+
+/// The credentials of the store; of a claim, the claim itself.
+fn store_volume(place: &Place) -> Volume {
+    let name = names::STORE_VOLUME.to_owned();
+    match place.store {
+        StoreKind::Pvc => Volume {
+            name,
+            persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+                claim_name: place.bucket.clone(),
+                read_only: Some(true),
+            }),
+            ..Volume::default()
+        },
+        StoreKind::S3 | StoreKind::Abs | StoreKind::Gcs | StoreKind::Oss => Volume {
+            name,
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(place.secret.clone()),
+                ..SecretVolumeSource::default()
+            }),
+            ..Volume::default()
+        },
+    }
 }
 
 fn metadata(resource: &Resource, run: &str) -> ObjectMeta {
@@ -285,6 +302,7 @@ fn source(spec: &EtcdBackupSpec, place: &Place, key: &str) -> EtcdBackupSpec {
             path: path.clone(),
             ..store
         }),
+        pvc: spec.pvc.is_some().then(|| PvcStore { path: path.clone() }),
         ..EtcdBackupSpec::default()
     }
 }

@@ -8,6 +8,7 @@ use contract::{
 use kube::Client;
 use serde::Deserialize;
 
+use super::access::Access;
 use super::sight::Sight;
 use super::{secret, store};
 
@@ -47,9 +48,15 @@ pub(crate) async fn look(
     let Some(place) = place.filter(|_| !is_proven) else {
         return looked;
     };
-    let (shown, data) = secret::read(client, &resource.namespace, &place.secret).await;
-    looked.secrets.insert(place.secret.clone(), shown);
-    let opened = data.and_then(|data| store::open(&source, &place, &data));
+    let access = match Access::of_claim(&place, &resource.namespace) {
+        Some(claim) => Ok(claim),
+        None => {
+            let (shown, data) = secret::read(client, &resource.namespace, &place.secret).await;
+            looked.secrets.insert(place.secret.clone(), shown);
+            data.map(Access::Keys)
+        }
+    };
+    let opened = access.and_then(|access| store::open(&source, &place, &access));
     looked.sight = Sight {
         store: opened.ok(),
         place: Some(place),

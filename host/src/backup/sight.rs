@@ -12,6 +12,7 @@ use contract::{
 use kube::Client;
 use serde::Deserialize;
 
+use super::access::Access;
 use super::source::{self, Way};
 use super::store::{self, Store};
 use super::{rehearsal, secret};
@@ -87,10 +88,14 @@ pub(crate) async fn look(
         looked.secrets.insert(name.to_owned(), shown);
         data
     };
+    let claim = place
+        .as_ref()
+        .and_then(|place| Access::of_claim(place, &resource.namespace));
     let named = place.as_ref().map(|place| place.secret.as_str());
-    let credentials = match named.filter(|name| !name.is_empty()) {
-        Some(name) => read(name).await,
-        None => Err("no Secret is named".to_owned()),
+    let access = match (claim, named.filter(|name| !name.is_empty())) {
+        (Some(claim), _) => Ok(claim),
+        (None, Some(name)) => read(name).await.map(Access::Keys),
+        (None, None) => Err("no Secret is named".to_owned()),
     };
     if is_over && !is_going {
         looked.view = Some(view);
@@ -104,8 +109,8 @@ pub(crate) async fn look(
         Some(name) => Some(read(name).await),
         None => None,
     };
-    let opened = match (&place, &credentials) {
-        (Some(place), Ok(data)) => store::open(&spec, place, data),
+    let opened = match (&place, &access) {
+        (Some(place), Ok(access)) => store::open(&spec, place, access),
         (Some(_), Err(why)) => Err(why.clone()),
         (None, _) => Err("the spec names no store".to_owned()),
     };

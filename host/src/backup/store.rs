@@ -5,6 +5,7 @@
 mod abs;
 mod gcs;
 mod oss;
+mod pvc;
 mod s3;
 mod words;
 
@@ -15,7 +16,8 @@ use futures::TryStreamExt as _;
 use opendal::layers::{RetryLayer, TimeoutLayer};
 use opendal::{EntryMode, ErrorKind, Operator};
 
-use super::secret::Data;
+use super::access::Access;
+pub(super) use pvc::Folder;
 pub(super) use words::{is_permanent, words};
 
 /// The run that wrote an object, among what the store keeps beside it. Azure takes letters and digits only.
@@ -34,22 +36,36 @@ pub(super) struct Store {
     asking: Operator,
     /// Asks again when something may pass.
     pub(super) moving: Operator,
+    /// Where the store is a folder.
+    pub(super) folder: Option<Folder>,
 }
 
 /// Opens the bucket. Nothing is sent yet.
 ///
 /// # Errors
-/// What is wrong with the spec or the Secret, in words.
-pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, secret: &Data) -> Result<Store, String> {
+/// What is wrong with the spec, the Secret or the folder, in words.
+pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, access: &Access) -> Result<Store, String> {
     let bucket = place.bucket.as_str();
     let missing = || format!("spec.{} is not there", place.store.field());
+    let secret = match access {
+        Access::Keys(secret) => secret,
+        Access::Folder(folder) => {
+            let operator = pvc::open(folder, bucket)?;
+            return Ok(layered(operator, Some(Folder::new(folder, &place.key))));
+        }
+    };
     let operator = match place.store {
         StoreKind::S3 => s3::open(spec.s3.as_ref().ok_or_else(missing)?, bucket, secret),
         StoreKind::Abs => abs::open(spec.abs.as_ref().ok_or_else(missing)?, bucket, secret),
         StoreKind::Gcs => gcs::open(spec.gcs.as_ref().ok_or_else(missing)?, bucket, secret),
         StoreKind::Oss => oss::open(spec.oss.as_ref().ok_or_else(missing)?, bucket, secret),
+        StoreKind::Pvc => return Err(missing()),
     };
     let in_secret = |why| format!("Secret {}: {why}", place.secret);
+    Ok(layered(operator.map_err(in_secret)?, None))
+}
+
+fn layered(operator: Operator, folder: Option<Folder>) -> Store {
     let retry = RetryLayer::new()
         .with_max_times(4)
         .with_max_delay(Duration::from_secs(10))
@@ -59,11 +75,11 @@ pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, secret: &Data) -> Resul
             .with_timeout(QUESTION)
             .with_io_timeout(piece)
     };
-    let operator = operator.map_err(in_secret)?;
-    Ok(Store {
+    Store {
         asking: operator.clone().layer(within(QUESTION)),
         moving: operator.layer(within(PIECE)).layer(retry),
-    })
+        folder,
+    }
 }
 
 impl Store {

@@ -197,9 +197,11 @@ async fn stream(
     run: &str,
     progress: &AtomicI64,
 ) -> Result<Passed, Failure> {
+    let folder = store.folder.as_ref();
+    let name = folder.map_or(key, |folder| folder.unfinished.as_str());
     let opening = store
         .moving
-        .writer_with(key)
+        .writer_with(name)
         .chunk(PIECE)
         .user_metadata([(RUN.to_owned(), run.to_owned())]);
     let mut writer = opening
@@ -207,12 +209,20 @@ async fn stream(
         .map_err(|error| Failure::of_store("the store cannot be written to", &error))?;
     match copy(member, &mut writer, progress).await {
         Ok(passed) => match writer.close().await {
-            Ok(_metadata) => Ok(passed),
+            Ok(_metadata) => match folder.map(|folder| folder.finish(key)) {
+                Some(Err(error)) => Err(Failure::passing(format!(
+                    "the backup could not be given its name: {error}"
+                ))),
+                None | Some(Ok(())) => Ok(passed),
+            },
             Err(error) => Err(Failure::of_store("the backup could not be stored", &error)),
         },
         Err(failure) => {
             // What was sent so far is of no use; a store that cannot be told forgets it by its own rules.
-            let _ = writer.abort().await;
+            let _ = match folder {
+                Some(folder) => store.moving.delete(&folder.unfinished).await,
+                None => writer.abort().await,
+            };
             Err(failure)
         }
     }

@@ -42,7 +42,7 @@ pub struct EtcdBackupSpec {
     /// before the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_ref: Option<ClusterRef>,
-    /// Which of the blocks below says where the backup goes: S3, ABS, GCS or OSS.
+    /// Which of the blocks below says where the backup goes: S3, ABS, GCS, OSS or PVC.
     #[serde(default)]
     pub storage_type: String,
     /// A Secret with the keys etcd-client.crt, etcd-client.key and etcd-client-ca.crt, for endpoints that speak TLS.
@@ -67,6 +67,9 @@ pub struct EtcdBackupSpec {
     /// Alibaba Cloud OSS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oss: Option<OssStore>,
+    /// A volume claim of this namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pvc: Option<PvcStore>,
 }
 
 /// The name of an EtcdCluster in the same namespace.
@@ -219,6 +222,16 @@ pub struct OssStore {
     /// The region's server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+}
+
+/// A volume claim of the namespace of the object, which the operator runs in, too, and has mounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PvcStore {
+    /// CLAIM/KEY: the PersistentVolumeClaim and the file in it.
+    #[serde(default)]
+    pub path: String,
 }
 
 impl EtcdBackupSpec {

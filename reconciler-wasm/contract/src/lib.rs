@@ -33,9 +33,10 @@ pub use action::{Action, Child, Effect, EventType, ObjectKind};
 pub use backup::{
     AbsStore, BackupBefore, BackupEffect, BackupKey, BackupPolicy, BackupRun, BackupView,
     ClusterRef, Contents, EtcdBackupSpec, EtcdBackupStatus, GcsStore, KeepPolicy, OLD_FINALIZER,
-    OssStore, Place, Rehearsal, RehearsalPod, RehearsalRun, RehearsalState, RehearsalVerdict,
-    Rehearse, RiskyAct, S3Store, STORED_FINALIZER, SnapshotContent, SourceEndpoint, StoreKind,
-    Stored, StoredObject, Take, Transfer, TransferState, VERIFY_BY_RESTORE,
+    OssStore, Place, PvcStore, Rehearsal, RehearsalPod, RehearsalRun, RehearsalState,
+    RehearsalVerdict, Rehearse, RiskyAct, S3Store, STORED_FINALIZER, SnapshotContent,
+    SourceEndpoint, StoreKind, Stored, StoredObject, Take, Transfer, TransferState,
+    VERIFY_BY_RESTORE,
 };
 pub use cluster::{
     AutoTls, ClaimRetention, DEFAULT_REQUESTS, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL,

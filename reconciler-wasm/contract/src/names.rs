@@ -51,10 +51,13 @@ pub const FORCE_NEW_CLUSTER_ANNOTATION: &str = "etcd.database.coreos.com/force-n
 /// Annotation of a pod whose disk is filled from a backup: `true` once the member answered, so that its first containers
 /// do nothing when they run again.
 pub const FILLED_ANNOTATION: &str = "etcd.database.coreos.com/filled";
-/// Name of the volume with the store's credentials, in a pod whose disk is filled from a backup.
+/// Name of the volume with the store's credentials, or with the claim that is the store, in a pod whose disk is filled from a
+/// backup.
 pub const STORE_VOLUME: &str = "store-credentials";
 /// Where that volume is mounted.
 pub const STORE_MOUNT: &str = "/etc/binnacle/store";
+/// Where claims with backups are mounted into the operator: each in CLAIMS_MOUNT/NAMESPACE/CLAIM.
+pub const CLAIMS_MOUNT: &str = "/var/lib/binnacle-claims";
 /// The container that fetches a backup onto the disk.
 pub const FETCH_CONTAINER: &str = "fetch";
 /// The container in which etcd's own tool makes a data folder of it.

@@ -10,7 +10,9 @@ mod view;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AbsStore, ClusterRef, Condition, EtcdBackupSpec, GcsStore, OssStore, S3Store};
+use crate::{
+    AbsStore, ClusterRef, Condition, EtcdBackupSpec, GcsStore, OssStore, PvcStore, S3Store,
+};
 pub use effect::RestoreEffect;
 pub use restoration::{Restoration, RestorationStage};
 pub use view::RestoreView;
@@ -27,7 +29,7 @@ pub struct EtcdRestoreSpec {
     /// The EtcdCluster of this namespace that goes on from the backup. It may be created later: then it is born from it.
     #[serde(default)]
     pub etcd_cluster: ClusterRef,
-    /// Which of the blocks below says where the backup is: S3, ABS, GCS or OSS.
+    /// Which of the blocks below says where the backup is: S3, ABS, GCS, OSS or PVC.
     #[serde(default)]
     pub backup_storage_type: String,
     /// Consent to give up what a living cluster has: its id (`status.clusterId`), as the condition of this object
@@ -50,6 +52,9 @@ pub struct EtcdRestoreSpec {
     /// Alibaba Cloud OSS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oss: Option<OssStore>,
+    /// A volume claim of this namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pvc: Option<PvcStore>,
 }
 
 impl EtcdRestoreSpec {
@@ -65,6 +70,7 @@ impl EtcdRestoreSpec {
             abs,
             gcs,
             oss,
+            pvc,
         } = self.clone();
         EtcdBackupSpec {
             storage_type: backup_storage_type,
@@ -72,6 +78,7 @@ impl EtcdRestoreSpec {
             abs,
             gcs,
             oss,
+            pvc,
             ..EtcdBackupSpec::default()
         }
     }

@@ -25,7 +25,7 @@ pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Fi
             "spec.{type_field} is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
         )));
     };
-    if place.secret.is_empty() {
+    if place.secret.is_empty() && !store.secret_keys().is_empty() {
         return Err(invalid(format!(
             "spec.{field} names no Secret with the credentials of the store."
         )));
@@ -33,12 +33,15 @@ pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Fi
     Ok(place)
 }
 
-/// What a Secret lacks of which one key of each list must be there.
+/// What a Secret lacks of which one key of each list must be there. Where no key must be, no Secret is asked for.
 pub(crate) fn why_incomplete(
     snapshot: &Snapshot,
     name: &str,
     keys: &[&[&str]],
 ) -> Option<(Reason, String)> {
+    if keys.is_empty() {
+        return None;
+    }
     let secret = match snapshot.secrets.get(name) {
         Some(Observed::Seen(secret)) => secret,
         Some(Observed::Absent) => {

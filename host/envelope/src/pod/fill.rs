@@ -4,8 +4,10 @@
 //! The first and the last are the operator's own image with these very words, the middle one is etcd's tool in the image
 //! that the member runs. The store's Secret is in the first alone. Shares no code with the reconciler.
 
-use contract::{EtcdBackupSpec, EtcdRestoreSpec, Place, Snapshot, names};
-use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, SecretVolumeSource, Volume};
+use contract::{EtcdBackupSpec, EtcdRestoreSpec, Place, Snapshot, StoreKind, names};
+use k8s_openapi::api::core::v1::{
+    Container, EnvVar, PersistentVolumeClaimVolumeSource, Pod, PodSpec, SecretVolumeSource, Volume,
+};
 
 use super::security::judge_container_security;
 use crate::restore::RestoreHead;
@@ -248,6 +250,19 @@ pub(super) fn is_stores_secret(
         && place.is_some_and(|place| {
             !place.secret.is_empty() && Some(&place.secret) == secret.secret_name.as_ref()
         })
+}
+
+/// Whether this is the claim that the EtcdRestore names as its store, and nothing can be written to it.
+pub(super) fn is_stores_claim(
+    volume: &str,
+    claim: &PersistentVolumeClaimVolumeSource,
+    snapshot: &Snapshot,
+) -> bool {
+    let place = asked(snapshot).and_then(|(_, source)| Place::of(&source));
+    volume == names::STORE_VOLUME
+        && claim.read_only == Some(true)
+        && place
+            .is_some_and(|place| place.store == StoreKind::Pvc && place.bucket == claim.claim_name)
 }
 
 /// Whether a pod fills its disk.

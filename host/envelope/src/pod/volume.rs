@@ -3,7 +3,7 @@
 use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets, names};
 use k8s_openapi::api::core::v1::{Container, PodSpec, SecretVolumeSource, Volume, VolumeMount};
 
-use super::fill::is_stores_secret;
+use super::fill::{is_stores_claim, is_stores_secret};
 use crate::Refusal;
 use crate::secrets::remembered;
 
@@ -31,7 +31,7 @@ pub(super) fn judge_volume(
     };
     let is_own_claim = persistent_volume_claim
         .as_ref()
-        .is_none_or(|claim| claim.claim_name == pod);
+        .is_none_or(|claim| claim.claim_name == pod || is_stores_claim(name, claim, snapshot));
     let is_named = secret.as_ref().is_none_or(|secret| {
         is_secret_of_its_role(name, secret, spec, snapshot)
             || is_stores_secret(volume, secret, snapshot)

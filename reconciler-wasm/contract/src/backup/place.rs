@@ -18,11 +18,13 @@ pub enum StoreKind {
     Gcs,
     /// Alibaba Cloud OSS.
     Oss,
+    /// A volume claim of the operator's own namespace, mounted into the operator.
+    Pvc,
 }
 
 impl StoreKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::S3, Self::Abs, Self::Gcs, Self::Oss];
+    pub const ALL: [Self; 5] = [Self::S3, Self::Abs, Self::Gcs, Self::Oss, Self::Pvc];
 
     /// `spec.storageType`.
     #[must_use]
@@ -32,6 +34,7 @@ impl StoreKind {
             Self::Abs => "ABS",
             Self::Gcs => "GCS",
             Self::Oss => "OSS",
+            Self::Pvc => "PVC",
         }
     }
 
@@ -43,10 +46,11 @@ impl StoreKind {
             Self::Abs => "abs",
             Self::Gcs => "gcs",
             Self::Oss => "oss",
+            Self::Pvc => "pvc",
         }
     }
 
-    /// The Secret's keys that it needs: one of each list.
+    /// The Secret's keys that it needs: one of each list. Without any it has no Secret.
     #[must_use]
     pub const fn secret_keys(self) -> &'static [&'static [&'static str]] {
         match self {
@@ -54,6 +58,7 @@ impl StoreKind {
             Self::Abs => &[&["storage-account"], &["storage-key"]],
             Self::Gcs => &[&["access-token", "credentials.json"]],
             Self::Oss => &[&["accessKeyID"], &["accessKeySecret"]],
+            Self::Pvc => &[],
         }
     }
 
@@ -79,7 +84,7 @@ pub struct Place {
     pub store: StoreKind,
     /// The Secret with its credentials; empty where none is named.
     pub secret: String,
-    /// The bucket or container.
+    /// The bucket, container or claim.
     pub bucket: String,
     /// The object's name in it, or what the names of periodic backups begin with.
     pub key: String,
@@ -90,11 +95,13 @@ impl Place {
     #[must_use]
     pub fn of(spec: &EtcdBackupSpec) -> Option<Self> {
         let store = StoreKind::of(spec)?;
+        let no_secret = String::new();
         let (path, secret) = match store {
             StoreKind::S3 => spec.s3.as_ref().map(|s3| (&s3.path, &s3.aws_secret)),
             StoreKind::Abs => spec.abs.as_ref().map(|abs| (&abs.path, &abs.abs_secret)),
             StoreKind::Gcs => spec.gcs.as_ref().map(|gcs| (&gcs.path, &gcs.gcp_secret)),
             StoreKind::Oss => spec.oss.as_ref().map(|oss| (&oss.path, &oss.oss_secret)),
+            StoreKind::Pvc => spec.pvc.as_ref().map(|pvc| (&pvc.path, &no_secret)),
         }?;
         let (bucket, key) = path.split_once('/')?;
         let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";

@@ -176,6 +176,7 @@ fn one_from(
             abs: None,
             gcs: store.gcs,
             oss: None,
+            pvc: None,
         },
         left: not_carried,
     })
@@ -276,6 +277,7 @@ fn one_to(spec: crate::EtcdBackupSpec, times: Times) -> Result<EtcdBackupSpec, N
         abs: _,
         gcs: _,
         oss: _,
+        pvc: _,
     } = spec;
     let mut endpoints = etcd_endpoints.unwrap_or_default();
     if endpoints.is_empty() && cluster_ref.is_none() {

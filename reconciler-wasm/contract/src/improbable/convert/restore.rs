@@ -56,6 +56,7 @@ pub fn restore_from(
             abs: None,
             gcs,
             oss: None,
+            pvc: None,
         },
         left: not_carried,
     })

@@ -158,7 +158,7 @@ pub(super) fn url_of(
     let refuse = |why: String| left(field, why);
     let Some(kind) = StoreKind::of(spec) else {
         return Err(refuse(format!(
-            "{:?} is none of S3, ABS, GCS and OSS",
+            "{:?} is none of S3, ABS, GCS, OSS and PVC",
             spec.storage_type
         )));
     };
@@ -190,7 +190,7 @@ pub(super) fn url_of(
             }
             format!("gs://{path}")
         }
-        StoreKind::Abs | StoreKind::Oss => {
+        StoreKind::Abs | StoreKind::Oss | StoreKind::Pvc => {
             return Err(refuse(format!(
                 "{kind} has no URL there: backups go to s3:// and gs:// alone"
             )));

@@ -5,9 +5,10 @@
 //! member's data is but by the last, in one step, and never over data. Once the member answered, an annotation of the pod
 //! makes all three do nothing. The credentials are mounted into the first alone.
 
-use contract::{EtcdBackupSpec, names};
+use contract::{EtcdBackupSpec, Place, StoreKind, names};
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, EnvVarSource, ObjectFieldSelector, SecretVolumeSource, Volume, VolumeMount,
+    Container, EnvVar, EnvVarSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource,
+    SecretVolumeSource, Volume, VolumeMount,
 };
 use semver::Version;
 
@@ -24,8 +25,8 @@ pub(crate) struct Filling<'a> {
     pub(crate) image: &'a str,
     /// Where the backup is.
     pub(crate) source: &'a EtcdBackupSpec,
-    /// The Secret with the credentials of the store.
-    pub(crate) secret: &'a str,
+    /// The store, and the Secret with its credentials.
+    pub(crate) place: &'a Place,
     /// Of the bytes that were proven; others are not taken.
     pub(crate) sha256: &'a str,
     /// `--initial-cluster-token`.
@@ -34,15 +35,32 @@ pub(crate) struct Filling<'a> {
     pub(crate) bump: i64,
 }
 
-/// The credentials, for the one container that fetches.
+/// The credentials, for the one container that fetches; of a claim, the claim itself.
 pub(super) fn volume(filling: &Filling<'_>) -> Volume {
-    Volume {
-        name: names::STORE_VOLUME.to_owned(),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(filling.secret.to_owned()),
-            ..SecretVolumeSource::default()
-        }),
-        ..Volume::default()
+    let Place {
+        store,
+        secret,
+        bucket,
+        key: _,
+    } = filling.place;
+    let name = names::STORE_VOLUME.to_owned();
+    match store {
+        StoreKind::Pvc => Volume {
+            name,
+            persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+                claim_name: bucket.clone(),
+                read_only: Some(true),
+            }),
+            ..Volume::default()
+        },
+        StoreKind::S3 | StoreKind::Abs | StoreKind::Gcs | StoreKind::Oss => Volume {
+            name,
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(secret.clone()),
+                ..SecretVolumeSource::default()
+            }),
+            ..Volume::default()
+        },
     }
 }
 

@@ -147,7 +147,7 @@ fn start(
     let filling = Filling {
         image,
         source: &source,
-        secret: &place.secret,
+        place: &place,
         sha256: &proof.sha256,
         token,
         bump: wish.spec.bump_revision.unwrap_or(contract::REVISION_BUMP),

@@ -202,11 +202,21 @@ fn a_member_of_a_named_cluster_is_a_follower_where_one_answers() {
 }
 
 #[test]
+fn a_claim_needs_no_secret() {
+    let mut claimed = backup(json!(null));
+    claimed.0.resource.spec["storageType"] = json!("PVC");
+    claimed.0.resource.spec["pvc"] = json!({"path": "backups/etcd.backup"});
+    claimed.0.secrets.clear();
+    let decision = claimed.decide();
+    assert_eq!(take(&decision).unwrap().key, "etcd.backup");
+}
+
+#[test]
 fn a_spec_that_cannot_be_followed_is_refused_with_the_field() {
     for (field, value, says) in [
         ("etcdEndpoints", json!([]), "etcdEndpoints"),
         ("etcdEndpoints", json!(["a:2379"]), "is not a URL"),
-        ("storageType", json!("Tape"), "S3, ABS, GCS, OSS"),
+        ("storageType", json!("Tape"), "S3, ABS, GCS, OSS, PVC"),
         ("s3", json!(null), "spec.s3.path"),
         (
             "s3",

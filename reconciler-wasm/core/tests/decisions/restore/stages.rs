@@ -76,6 +76,37 @@ fn the_first_member_gets_a_claim_and_a_pod_that_fills_it_and_founds_nothing() {
     assert!(tool.contains(&"--initial-cluster-token=token".to_owned()));
 }
 
+#[test]
+fn a_claim_as_a_store_is_mounted_to_be_read_where_the_backup_is_fetched() {
+    let mut claimed = filling();
+    let mut wish = proven();
+    wish.spec = json!({
+        "etcdCluster": {"name": NAME}, "backupStorageType": "PVC", "pvc": {"path": "backups/k"},
+    });
+    claimed.snapshot.restores = Observed::Seen(vec![wish]);
+    let decision = claimed.decide();
+    let pod = decision
+        .actions
+        .iter()
+        .find_map(|action| match &action.effect {
+            Effect::Apply { object } => match &**object {
+                Child::Pod(pod) => pod.spec.clone(),
+                _ => None,
+            },
+            _ => None,
+        })
+        .unwrap();
+    let store = |volume: &&k8s_openapi::api::core::v1::Volume| volume.name == names::STORE_VOLUME;
+    let volumes = pod.volumes.unwrap();
+    let volume = volumes.iter().find(store).unwrap();
+    let claim = volume.persistent_volume_claim.clone().unwrap();
+    assert_eq!(
+        (claim.claim_name.as_str(), claim.read_only),
+        ("backups", Some(true))
+    );
+    assert!(volume.secret.is_none());
+}
+
 /// Nothing of its disk is missed by anybody, and nobody else would ever make it again.
 /// Whoever makes the claim again meanwhile leaves another disk under its name.
 #[test]

@@ -100,6 +100,17 @@ fn the_member_of_the_plan_is_filled_and_no_other() {
 
 /// What a decision with this pod is refused for, while the cluster is with a proven EtcdRestore.
 fn rules(pod: Value) -> Vec<&'static str> {
+    let store = json!({
+        "backupStorageType": "S3", "s3": {"path": "b/k", "awsSecret": "aws"},
+    });
+    rules_of(pod, store)
+}
+
+fn rules_of(pod: Value, store: Value) -> Vec<&'static str> {
+    let mut spec = json!({"etcdCluster": {"name": "a"}});
+    if let (Some(spec), Some(store)) = (spec.as_object_mut(), store.as_object()) {
+        spec.extend(store.clone());
+    }
     let mut snapshot = snapshot_of(at(RestorationStage::Filling));
     snapshot.operator_image = Some("binnacle:1".to_owned());
     snapshot.restores = Observed::Seen(vec![Resource {
@@ -107,10 +118,7 @@ fn rules(pod: Value) -> Vec<&'static str> {
         name: "a".to_owned(),
         uid: "uid-restore".to_owned(),
         generation: 1,
-        spec: json!({
-            "etcdCluster": {"name": "a"}, "backupStorageType": "S3",
-            "s3": {"path": "b/k", "awsSecret": "aws"},
-        }),
+        spec,
         status: json!({"proof": {"sha256": "abc", "generation": 1}}),
         ..Resource::default()
     }]);
@@ -190,6 +198,33 @@ fn what_fills_a_disk_is_what_was_proven_and_nothing_else() {
     let mut privileged = filled();
     privileged["spec"]["initContainers"][1]["securityContext"]["privileged"] = json!(true);
     assert!(rules(privileged).contains(&"PodSecurity"));
+}
+
+#[test]
+fn a_claim_as_a_store_is_the_one_that_is_named_and_nothing_is_written_to_it() {
+    let store = json!({"backupStorageType": "PVC", "pvc": {"path": "backups/k"}});
+    let pod = |claim: Value| {
+        let mut pod = filled();
+        let source = json!({"storageType": "PVC", "pvc": {"path": "backups/k"}});
+        pod["spec"]["initContainers"][0]["args"][4] = json!(format!("--source={source}"));
+        pod["spec"]["volumes"][1] =
+            json!({"name": "store-credentials", "persistentVolumeClaim": claim});
+        pod
+    };
+    let named = json!({"claimName": "backups", "readOnly": true});
+    assert_eq!(rules_of(pod(named.clone()), store.clone()), [""; 0]);
+    for other in [
+        json!({"claimName": "backups"}),
+        json!({"claimName": "backups", "readOnly": false}),
+        json!({"claimName": "others", "readOnly": true}),
+    ] {
+        let found = rules_of(pod(other.clone()), store.clone());
+        assert!(found.contains(&"Volume"), "{other}: {found:?}");
+    }
+    // A claim of somebody's is no store because a bucket is called so.
+    let bucket =
+        json!({"backupStorageType": "S3", "s3": {"path": "backups/k", "awsSecret": "aws"}});
+    assert!(rules_of(pod(named), bucket).contains(&"Volume"));
 }
 
 #[test]

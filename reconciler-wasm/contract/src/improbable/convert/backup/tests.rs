@@ -282,7 +282,7 @@ fn stores_that_they_do_not_have_are_refused() {
         ),
         (
             json!({"storageType": "NFS"}),
-            "\"NFS\" is none of S3, ABS, GCS and OSS",
+            "\"NFS\" is none of S3, ABS, GCS, OSS and PVC",
         ),
         (
             json!({"storageType": "S3", "s3": {"path": "b"}}),
