@@ -46,7 +46,7 @@ pub(crate) fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
     })
 }
 
-pub(crate) async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
     let backup = scenario.resource(ResourceKind::EtcdBackup, name);
     Ok(backup.status().await?.unwrap_or_default())
 }
@@ -77,7 +77,7 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
     is_that_file(&store.fetch(key).await?, status).await
 }
 
-pub(crate) async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
+async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
     let bytes = std::fs::read(file)?;
     ensure!(
         status.size_bytes == i64::try_from(bytes.len()).ok(),

@@ -80,10 +80,6 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             restore::from_azure,
         ),
         scenarios.trial(
-            "restore::a_claim_takes_backups_proves_them_and_gives_them_back",
-            restore::from_claim,
-        ),
-        scenarios.trial(
             "restore::clusters_are_born_from_google",
             restore::from_google,
         ),

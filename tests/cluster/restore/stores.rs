@@ -29,7 +29,7 @@ pub(crate) async fn from_alibaba(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// A cluster is backed up, and another one is born from it and grows: the same keys with the same values.
-pub(super) async fn born(
+async fn born(
     scenario: &mut Scenario,
     (kind, block, secret): (&'static str, Value, Value),
     values: usize,
