@@ -10,7 +10,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test olm wasm prove generate release promote image sbom bench
+.PHONY: help run stop check test olm wasm prove generate release promote deprecate image sbom bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ release: ## Add VERSION with the pushed IMAGE to CHANNEL=testing; refused where 
 
 promote: ## Add VERSION of testing to prod; refused where it would strand anybody
 	@cargo run --quiet --package manifests --bin generate -- promote --version "$(VERSION)"
+
+deprecate: ## Tell whoever runs VERSION that nobody should any more, with MESSAGE='why, and where to go'
+	@cargo run --quiet --package manifests --bin generate -- deprecate --version "$(VERSION)" --message "$(MESSAGE)"
 
 image: bootstrap ## Build the operator's image into an archive
 	@cargo run --quiet --package tests --bin tour -- image --archive $(TARGET)/binnacle.tar

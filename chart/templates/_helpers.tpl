@@ -7,3 +7,9 @@
 {{- join "," (.Values.namespaces | default (list .Release.Namespace)) -}}
 {{- end -}}
 {{- end -}}
+{{- define "binnacle.variable" -}}
+{{- if has .name (list "MY_POD_NAME" "MY_POD_NAMESPACE" "WATCH_NAMESPACE" "BINNACLE_OPERATOR_IMAGE" "BINNACLE_CACHE_DIR" "MALLOC_ARENA_MAX") -}}
+{{- fail (printf "env sets %s, which the chart sets itself. Take it out of env: namespaces and allNamespaces say what is looked after, image says what runs" .name) -}}
+{{- end -}}
+{{- toJson . -}}
+{{- end -}}

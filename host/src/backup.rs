@@ -8,6 +8,7 @@ mod content;
 mod fetch;
 mod fingerprint;
 mod perform;
+mod progress;
 mod rehearsal;
 mod restore;
 mod secret;

@@ -243,6 +243,9 @@ impl Executor {
                 name,
                 grace_seconds,
             } => {
+                if let Some(pod) = &action.pre.successor {
+                    kubernetes::would_create(self, pass, pod).await?;
+                }
                 let written =
                     kubernetes::delete(self, pass, &action.pre, *kind, name, *grace_seconds)
                         .await?;

@@ -9,6 +9,8 @@ use crate::csv::PACKAGE;
 use crate::files::{Error, document};
 use crate::release::{Channel, Release, Table};
 
+/// What a catalog's image serves, from the top of the checkout.
+pub(crate) const CONFIGS: &str = "catalog/configs";
 /// The catalog, from the top of the checkout.
 pub(crate) const FILE: &str = "catalog/configs/binnacle/catalog.yaml";
 /// How its image is made.

@@ -10,8 +10,9 @@ use std::{fs, io};
 use crate::bundle::{self, Bundle};
 use crate::catalog::{self, catalog};
 use crate::chart;
-use crate::fault::Fault;
+use crate::fault::{Fault, line_of, line_of_difference};
 use crate::files::{Error, Installation, cluster_wide_objects, objects, yaml};
+use crate::published::{self, Place};
 use crate::release::{Release, TABLE, Table};
 use crate::verify;
 
@@ -58,13 +59,40 @@ fn put(root: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, 
     Ok(stale)
 }
 
-/// The files that [`write`] would change.
+/// The files that [`write`] would change, each with its first line that is not what the generator writes.
 ///
 /// # Errors
 /// When a file cannot be read, or the releases would strand somebody.
-pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn stale(root: &Path) -> Result<Vec<Fault>, Error> {
     let wanted = wanted(root, &read_table(root)?)?;
-    differences(root, &wanted)
+    let mut found = Vec::new();
+    for path in differences(root, &wanted)? {
+        let text = read(&root.join(&path))?;
+        found.push(why_stale(&path, text.as_deref(), wanted.get(&path)));
+    }
+    Ok(found)
+}
+
+fn why_stale(path: &Path, found: Option<&str>, wanted: Option<&String>) -> Fault {
+    let (line, what, remedy) = match (found, wanted) {
+        (Some(found), Some(wanted)) => (
+            line_of_difference(found, wanted),
+            "from this line on it is not what the generator writes",
+            "Change the crate `manifests` where it shall differ, and run `make generate`",
+        ),
+        (None, _) => (1, "the file is missing", "Run `make generate`"),
+        (Some(_), None) => (
+            1,
+            "the generator writes no such file",
+            "Run `make generate`, which removes it",
+        ),
+    };
+    Fault {
+        file: path.display().to_string(),
+        line,
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+    }
 }
 
 fn read_table(root: &Path) -> Result<Table, Error> {
@@ -84,6 +112,14 @@ pub fn judge(root: &Path) -> Result<Vec<Fault>, Error> {
     }
     let text = read(&root.join(catalog::FILE))?.unwrap_or_default();
     found.extend(verify::catalog(catalog::FILE, &text));
+    // A catalog's image serves every file of this folder, or none if one is broken.
+    for path in below(root, Path::new(catalog::CONFIGS))? {
+        let file = path.display().to_string();
+        if file != catalog::FILE {
+            let text = read(&root.join(&path))?.unwrap_or_default();
+            found.extend(verify::other(&file, &text));
+        }
+    }
     Ok(found)
 }
 
@@ -109,18 +145,41 @@ fn frozen(root: &Path, release: &Release, digest: &str) -> Result<Bundle, Error>
     if bundle.image().digest() == *digest {
         return Ok(bundle);
     }
-    Err(Error::Faults(vec![Fault {
-        what: format!(
-            "the bundle of {} was published as {digest} and is {} here: it was edited",
-            release.version,
-            bundle.image().digest()
-        ),
-        remedy: format!(
-            "Take it back with `git checkout -- {folder}`; what shall change goes into a new release"
-        ),
-        file: folder,
-        line: 1,
-    }]))
+    let (version, found) = (&release.version, bundle.image().digest());
+    let edited = format!("the bundle of {version} was published as {digest} and is {found} here");
+    let fault = match published::difference(root, &folder, &bundle, digest) {
+        Some(place) if place.was_added => Fault {
+            what: format!("{edited}: this file was added"),
+            remedy: "Remove it; what shall change goes into a new release".to_owned(),
+            file: format!("{folder}/{}", place.path),
+            line: place.line,
+        },
+        Some(Place {
+            path,
+            line,
+            commit,
+            was_added: _,
+        }) => Fault {
+            what: format!("{edited}: it was edited"),
+            remedy: take_back(&commit, &folder),
+            file: format!("{folder}/{path}"),
+            line,
+        },
+        // Nothing tells where: the table knows the digest alone.
+        None => Fault {
+            what: format!("{edited}: it was edited"),
+            remedy: take_back("COMMIT", &folder),
+            file: folder,
+            line: 1,
+        },
+    };
+    Err(Error::Faults(vec![fault]))
+}
+
+fn take_back(commit: &str, folder: &str) -> String {
+    format!(
+        "Take it back with `git checkout {commit} -- {folder}`; what shall change goes into a new release"
+    )
 }
 
 fn folder(release: &Release) -> String {
@@ -191,8 +250,17 @@ fn differences(root: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<Pa
 }
 
 fn read(file: &Path) -> Result<Option<String>, Error> {
-    match fs::read_to_string(file) {
-        Ok(found) => Ok(Some(found)),
+    match fs::read(file) {
+        Ok(found) => String::from_utf8(found).map(Some).map_err(|error| {
+            let readable = error.utf8_error().valid_up_to();
+            let readable = String::from_utf8_lossy(&error.as_bytes()[..readable]).into_owned();
+            Error::Faults(vec![Fault {
+                file: file.display().to_string(),
+                line: line_of(&readable, readable.len()),
+                what: "this is no text".to_owned(),
+                remedy: "Take the file back with `git checkout`, or remove it".to_owned(),
+            }])
+        }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::File {
             path: file.to_owned(),

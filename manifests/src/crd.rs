@@ -162,6 +162,12 @@ fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
             "Whether the newest backup that was tried restores",
         ),
         column(
+            "Reason",
+            "string",
+            ".status.Reason",
+            "Why the last backup failed",
+        ),
+        column(
             "Age",
             "date",
             ".metadata.creationTimestamp",

@@ -148,6 +148,9 @@ fn container(image: &str, served: Served) -> core::Container {
             // Members that are restored fetch their backup in this very image.
             of_value("BINNACLE_OPERATOR_IMAGE", image),
             of_value("BINNACLE_CACHE_DIR", "/var/cache/binnacle/compiled"),
+            // Pieces of backups come and go on all threads; the C library would keep memory for each of them
+            // (<https://man7.org/linux/man-pages/man3/mallopt.3.html>).
+            of_value("MALLOC_ARENA_MAX", "1"),
         ]),
         ports: Some(vec![core::ContainerPort {
             name: Some("http".to_owned()),

@@ -41,8 +41,7 @@ fn collect(
             "description": field.description.as_deref().unwrap_or_default(),
             "x-descriptors": [widget.unwrap_or_else(|| by_type(kind))],
         }));
-        // Parts of the status are told by its conditions; nobody fills them in.
-        if widget.is_none() && root == "spec" {
+        if widget.is_none() {
             collect(field, root, &path, widgets, found);
         }
     }

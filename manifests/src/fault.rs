@@ -32,6 +32,12 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
+/// The first line in which two texts differ, from 1.
+pub(crate) fn line_of_difference(one: &str, other: &str) -> usize {
+    let same = one.lines().zip(other.lines());
+    same.take_while(|(one, other)| one == other).count() + 1
+}
+
 /// The first line that holds `word`, from 1; the first line of all when none does.
 pub(crate) fn line_with(text: &str, word: &str) -> usize {
     text.find(word).map_or(1, |at| line_of(text, at))

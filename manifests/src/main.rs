@@ -1,4 +1,4 @@
-//! `generate write | check | print | release | promote | bundle-image`: the committed YAML, the same for another namespace or
+//! `generate write | check | print | release | promote | deprecate | bundle-image`: the committed YAML, the same for another namespace or
 //! image, and the table of releases.
 #![expect(clippy::print_stdout, reason = "this is a command line")]
 
@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use k8s_openapi::jiff::Timestamp;
 use manifests::{
-    Error, Installation, New, TABLE, Table, bundles, cluster_wide_objects, judge, objects, promote,
-    release, save, stale, write, yaml,
+    Error, Installation, New, TABLE, Table, bundles, cluster_wide_objects, deprecate, judge,
+    objects, promote, release, save, stale, write, yaml,
 };
 use semver::Version;
 
@@ -63,6 +63,15 @@ enum Verb {
         /// Its version.
         #[arg(long)]
         version: Version,
+    },
+    /// Tell whoever runs a release that nobody should any more, and write everything anew.
+    Deprecate {
+        /// Its version.
+        #[arg(long)]
+        version: Version,
+        /// What is wrong with it, and where to go.
+        #[arg(long)]
+        message: String,
     },
     /// Write the bundle image of a release as an OCI archive and print its digest.
     BundleImage {
@@ -141,6 +150,10 @@ fn run(root: &Path, verb: Verb) -> Result<ExitCode> {
             let changed = promote(&table, &version, frozen).map_err(Error::Faults);
             told(save(root, &changed.context(UNWRITTEN)?)?);
         }
+        Verb::Deprecate { version, message } => {
+            let changed = deprecate(&read(root)?, &version, &message).map_err(Error::Faults);
+            told(save(root, &changed.context(UNWRITTEN)?)?);
+        }
         Verb::BundleImage { version, archive } => {
             let table = read(root)?;
             let bundles = bundles(root, &table)?;
@@ -168,18 +181,9 @@ fn told(written: Vec<PathBuf>) {
 }
 
 fn check(root: &Path) -> Result<ExitCode> {
-    let stale = stale(root)?;
-    for file in &stale {
-        println!(
-            "{} is not what the generator writes; run `make generate`",
-            file.display()
-        );
-    }
-    let faults = judge(root)?;
+    let faults = [stale(root)?, judge(root)?].concat();
     for fault in &faults {
         println!("{fault}");
     }
-    Ok(ExitCode::from(u8::from(
-        !stale.is_empty() || !faults.is_empty(),
-    )))
+    Ok(ExitCode::from(u8::from(!faults.is_empty())))
 }

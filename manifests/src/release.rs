@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::csv::PACKAGE;
 use crate::fault::{Fault, line_of};
 
-pub use change::{New, promote, release};
+pub use change::{New, deprecate, promote, release};
 pub(crate) use rules::{faults, is_by_digest, is_pushed};
 
 /// The file, from the top of the checkout.

@@ -75,7 +75,7 @@ fn schema_of<T: JsonSchema>() -> Value {
 }
 
 /// Applies `change` to every schema inside `schema`, innermost first. Names of properties are not schemas.
-fn each_object(schema: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
+pub(crate) fn each_object(schema: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };

@@ -7,7 +7,7 @@ mod card;
 mod catalog;
 
 pub(crate) use bundle::bundle;
-pub(crate) use catalog::catalog;
+pub(crate) use catalog::{catalog, other};
 
 use serde_json::Value;
 

@@ -1,12 +1,13 @@
-//! A backup of 2 GiB: its rate over that of etcd's own tool and a plain upload, and what it does to the operator's memory.
+//! A backup of 2 GiB: its rate over that of etcd's own tool and a plain upload, what it does to the operator's memory, and how
+//! long three members take that are made of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use contract::{EtcdBackupStatus, GROUP, ResourceKind, VERSION};
+use contract::{EtcdBackupStatus, EtcdRestoreStatus, GROUP, ResourceKind, VERSION};
 use etcd_client::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::scenario::{Cluster, Scenario, spec};
 use tests::testbed::tools::{ETCD_VERSION, Tool};
 use tests::testbed::wait;
@@ -28,27 +29,70 @@ const PATIENCE: Duration = Duration::from_secs(900);
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
     let mut scenario = Scenario::begin(&bench.suite, "backups").await?;
+    scenario.load_operator().await?;
     let store = MinIo::start(&scenario).await?;
     apply(&scenario, &store.secret("aws")).await?;
-    let mut spec = spec::on_volumes(1);
-    spec["pod"]["etcdEnv"] =
-        json!([{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": (8_u64 << 30).to_string()}]);
-    let cluster = scenario.create_healthy("large", spec).await?;
+    let cluster = scenario.create_healthy("large", of_size(1)).await?;
     fill(&cluster).await?;
     let (mut rates, mut yard, mut grown) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..bench.samples.min(3) {
+    // What it keeps after the first one is of that one, too.
+    let before = memory::settled(&scenario).await?;
+    let samples = bench.samples.min(3);
+    for number in 0..samples {
         yard.push(by_hand(&scenario, &store, &cluster).await?);
-        let before = memory::settled(&scenario).await?;
         let (rate, most) = by_operator(&scenario, &store, number).await?;
         rates.push(rate);
         grown.push(most - before);
     }
     cluster.delete().await?;
+    let restored = restored(&scenario, &store, &key(samples - 1)).await?;
     scenario.stop_operator().await?;
     Ok(vec![
         Figure::ratio("backup_mib_per_s", rates, yard).aiming_at(Aim::AtLeast(0.9)),
         Figure::median("backup_rss_mib", "MiB", grown).aiming_at(Aim::AtMost(32.0)),
+        Figure::median("restore_2_gib_s", "s", vec![restored]),
     ])
+}
+
+fn of_size(size: i64) -> Value {
+    let mut spec = spec::on_volumes(size);
+    spec["pod"]["etcdEnv"] =
+        json!([{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": (8_u64 << 30).to_string()}]);
+    spec
+}
+
+fn key(number: usize) -> String {
+    format!("sample-{number}")
+}
+
+/// Seconds until three members with all of it are healthy.
+async fn restored(scenario: &Scenario, store: &MinIo, key: &str) -> Result<f64> {
+    let wish = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdRestore", "metadata": {"name": "back"},
+        "spec": {
+            "etcdCluster": {"name": "back"}, "backupStorageType": "S3", "s3": store.block(key, "aws"),
+        },
+    });
+    let cluster = scenario.cluster("back");
+    let began = Instant::now();
+    apply(scenario, &wish).await?;
+    cluster.create(of_size(3)).await?;
+    let restore = scenario.resource(ResourceKind::EtcdRestore, "back");
+    let ended = wait::until("the restore of 2 GiB", PATIENCE, async || {
+        let status: EtcdRestoreStatus = restore.status().await?.unwrap_or_default();
+        ensure!(status.is_over(), "it stands at {:?}", status.conditions);
+        Ok(status)
+    })
+    .await?;
+    let took = began.elapsed().as_secs_f64();
+    ensure!(ended.succeeded, "it failed: {}", ended.reason);
+    let mut etcd = Client::connect([cluster.client_address().await?], None).await?;
+    let last = format!("key/{}", VALUES - 1);
+    let found = etcd.get(last, None).await?;
+    let value = found.kvs().first().context("the last key is not there")?;
+    ensure!(value.value().len() == MIB, "it is cut short");
+    cluster.delete().await?;
+    Ok(took)
 }
 
 /// Values that nothing can be spared of.
@@ -106,7 +150,7 @@ async fn by_hand(scenario: &Scenario, store: &MinIo, cluster: &Cluster) -> Resul
 
 /// The operator's MiB a second, reading back included, and the most memory that it had meanwhile.
 async fn by_operator(scenario: &Scenario, store: &MinIo, number: usize) -> Result<(f64, f64)> {
-    let name = format!("sample-{number}");
+    let name = key(number);
     let wanted = json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "EtcdBackup", "metadata": {"name": name},
         "spec": {
@@ -126,7 +170,9 @@ async fn by_operator(scenario: &Scenario, store: &MinIo, number: usize) -> Resul
     let most = memory::peak(scenario)?;
     let millis = ended.duration_milliseconds.context("no duration")?;
     let bytes = usize::try_from(ended.size_bytes.context("no size")?)?;
-    store.bucket()?.delete(&name).await?;
+    if let Some(before) = number.checked_sub(1) {
+        store.bucket()?.delete(&key(before)).await?;
+    }
     Ok((
         rate(bytes, Duration::from_millis(u64::try_from(millis)?)),
         most,

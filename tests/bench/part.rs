@@ -73,7 +73,7 @@ impl Part {
             Self::Upgrades => &["upgrade_3_failed_writes", "upgrade_3_over_restarts"],
             Self::Losses => &["node_loss_write_gap_ms"],
             Self::Restores => &["restore_3_s"],
-            Self::Backups => &["backup_mib_per_s", "backup_rss_mib"],
+            Self::Backups => &["backup_mib_per_s", "backup_rss_mib", "restore_2_gib_s"],
             Self::Writes => &[
                 "api_writes_at_rest_per_min",
                 "lease_writes_per_min",

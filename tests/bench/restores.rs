@@ -8,6 +8,7 @@ use contract::{GROUP, VERSION};
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::tools::{ETCD_VERSION, Tool};
+use tests::testbed::wait;
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ use crate::{sight, yardstick};
 
 /// The stored backup.
 const KEY: &str = "backup";
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
     let mut scenario = Scenario::begin(&bench.suite, "restores").await?;
@@ -60,8 +62,13 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
         cluster.create(spec::on_volumes(3)).await?;
         let whole = sight::of_healthy(&cluster, 3, |_| Ok(())).await?;
         restores.push((whole - began).as_secs_f64());
-        let value = cluster.etcd().await?.get("key/99").await?;
-        ensure!(value == "value", "{name} was not restored");
+        // Whole is what etcd says; that a pod is ready the kubelet says a little later.
+        wait::until("the restored key", PATIENCE, async || {
+            let value = cluster.etcd().await?.get("key/99").await?;
+            ensure!(value == "value", "{name} was not restored");
+            Ok(())
+        })
+        .await?;
         cluster.delete().await?;
     }
     scenario.stop_operator().await?;

@@ -2,6 +2,7 @@
 
 mod before;
 mod going;
+mod google;
 mod hostile;
 mod periodic;
 mod rehearsals;
@@ -21,7 +22,8 @@ use crate::minio::{self, BUCKET, MinIo};
 
 pub(crate) use before::before;
 pub(crate) use going::going;
-pub(crate) use hostile::{bad_store, full_and_locked, full_store};
+pub(crate) use google::google_account;
+pub(crate) use hostile::{bad_store, fill, full_and_locked, full_store};
 pub(crate) use periodic::periodic;
 pub(crate) use rehearsals::{damaged, proven};
 pub(crate) use stores::{LARGE, SMALL, Source, alibaba, azure, google};
@@ -46,13 +48,13 @@ pub(crate) fn manifest(name: &str, endpoint: &str, s3: Value) -> Value {
     })
 }
 
-async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+pub(crate) async fn status(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
     let backup = scenario.resource(ResourceKind::EtcdBackup, name);
     Ok(backup.status().await?.unwrap_or_default())
 }
 
 /// Waits until it has succeeded or failed.
-async fn ended(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
+pub(crate) async fn ended(scenario: &Scenario, name: &str) -> Result<EtcdBackupStatus> {
     wait::until(format!("the end of backup {name}"), PATIENCE, async || {
         let status = status(scenario, name).await?;
         ensure!(status.is_over(), "it stands at {status:?}");
@@ -77,7 +79,7 @@ async fn is_whole(store: &MinIo, status: &EtcdBackupStatus, key: &str) -> Result
     is_that_file(&store.fetch(key).await?, status).await
 }
 
-async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
+pub(crate) async fn is_that_file(file: &Path, status: &EtcdBackupStatus) -> Result<()> {
     let bytes = std::fs::read(file)?;
     ensure!(
         status.size_bytes == i64::try_from(bytes.len()).ok(),
@@ -176,7 +178,8 @@ async fn no_credentials_recorded(scenario: &mut Scenario) -> Result<()> {
 pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
     let store = MinIo::start(scenario).await?;
     apply(scenario, &store.secret("aws")).await?;
-    let cluster = sealed(scenario, &store).await?;
+    let cluster = sealed(scenario).await?;
+    back_up_sealed(scenario, &cluster, &store, 60).await?;
     let status = succeeded(scenario, "sealed").await?;
     is_whole(&store, &status, KEY).await?;
 
@@ -190,8 +193,8 @@ pub(crate) async fn once_with_tls(scenario: &mut Scenario) -> Result<()> {
     is_whole(&store, &status, "locked").await
 }
 
-/// A cluster of three that speaks TLS by Secrets with the old names, and a manifest of old that backs it up.
-pub(crate) async fn sealed(scenario: &Scenario, store: &MinIo) -> Result<Cluster> {
+/// A cluster of three that speaks TLS by Secrets with the old names.
+pub(crate) async fn sealed(scenario: &Scenario) -> Result<Cluster> {
     let authority = Authority::make()?;
     let names = names_of("sealed", scenario.namespace());
     let client = authority.issue_to("root")?;
@@ -221,11 +224,21 @@ pub(crate) async fn sealed(scenario: &Scenario, store: &MinIo) -> Result<Cluster
     let cluster = cluster.with_client(ClientFiles::write(scenario.folder(), &client)?);
     cluster.becomes_healthy(3).await?;
     cluster.etcd().await?.put("kept", "yes").await?;
-    let url = client_url("https", &cluster);
-    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
-    wanted["spec"]["clientTLSSecret"] = json!("etcd-client-tls");
-    apply(scenario, &wanted).await?;
     Ok(cluster)
+}
+
+/// Asks for a backup of that cluster by a manifest of old.
+pub(crate) async fn back_up_sealed(
+    scenario: &Scenario,
+    cluster: &Cluster,
+    store: &MinIo,
+    seconds: u32,
+) -> Result<()> {
+    let url = client_url("https", cluster);
+    let mut wanted = manifest("sealed", &url, store.block(KEY, "aws"));
+    wanted["spec"]["backupPolicy"] = json!({"timeoutInSecond": seconds});
+    wanted["spec"]["clientTLSSecret"] = json!("etcd-client-tls");
+    apply(scenario, &wanted).await
 }
 
 /// The operator is killed while the store hangs: the next one ends the work, and there is one backup.

@@ -155,6 +155,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             reshape::impossible,
         ),
         scenarios.trial(
+            "reshape::a_policy_that_api_server_or_kubelet_refuses_costs_no_member",
+            reshape::refused,
+        ),
+        scenarios.trial(
             "reshape::claims_asked_for_later_move_the_data_out_of_the_pods",
             reshape::out_of_pods,
         ),
@@ -330,6 +334,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "bad_input::names_that_cannot_be_are_refused_and_the_longest_one_works",
             bad_input::names,
+        ),
+        scenarios.trial(
+            "bad_input::a_status_that_somebody_edited_comes_back_and_no_member_is_touched",
+            bad_input::edited_status,
         ),
         scenarios.trial(
             "bad_input::unknown_fields_are_named_and_do_no_harm",

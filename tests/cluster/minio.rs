@@ -12,7 +12,7 @@ use opendal::Operator;
 use opendal::services::S3;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tests::scenario::Scenario;
+use tests::scenario::{Authority, Scenario};
 use tests::testbed::tools::{ETCD_VERSION, Tool};
 use tests::testbed::{Progress, wait};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,20 +30,31 @@ pub(crate) struct MinIo {
     child: Child,
     address: SocketAddr,
     folder: PathBuf,
+    /// Who vouches for its certificate, where it speaks TLS.
+    authority: Option<String>,
 }
 
 impl MinIo {
     /// Starts one whose data lies in the scenario's folder.
     pub(crate) async fn start(scenario: &Scenario) -> Result<Self> {
-        Self::start_in(scenario, None).await
+        Self::start_in(scenario, None, None).await
+    }
+
+    /// Starts one that speaks TLS, with a certificate that its own authority vouches for.
+    pub(crate) async fn start_sealed(scenario: &Scenario) -> Result<Self> {
+        Self::start_in(scenario, None, Some(Authority::make()?)).await
     }
 
     /// Starts one whose disk has so many MiB, in memory that goes with the server.
     pub(crate) async fn start_on_disk_of(scenario: &Scenario, mebibytes: u32) -> Result<Self> {
-        Self::start_in(scenario, Some(mebibytes)).await
+        Self::start_in(scenario, Some(mebibytes), None).await
     }
 
-    async fn start_in(scenario: &Scenario, disk: Option<u32>) -> Result<Self> {
+    async fn start_in(
+        scenario: &Scenario,
+        disk: Option<u32>,
+        authority: Option<Authority>,
+    ) -> Result<Self> {
         host::backup::prepare();
         let tool = Tool::find("minio", "0.0.0-20260212201848-7aac2a2c5b7c")?;
         let program = tool.ensure(&Progress::silent()).await?.join("minio");
@@ -56,13 +67,20 @@ impl MinIo {
         let mount = disk.map_or_else(String::new, |mebibytes| {
             format!("mount -t tmpfs -o size={mebibytes}m disk \"$2\" && ")
         });
+        let certificates = scenario.folder().join("minio-certificates");
+        std::fs::create_dir_all(&certificates)?;
+        if let Some(authority) = &authority {
+            let issued = authority.issue(&[address.ip().to_string()])?;
+            std::fs::write(certificates.join("public.crt"), issued.certificate)?;
+            std::fs::write(certificates.join("private.key"), issued.key)?;
+        }
         // A folder of the drive is a bucket.
         let script = format!(
-            "{mount}mkdir -p \"$2/{BUCKET}\" && exec \"$1\" server --quiet --address {address} \"$2\""
+            "{mount}mkdir -p \"$2/{BUCKET}\" && exec \"$1\" server --quiet --certs-dir \"$3\" --address {address} \"$2\""
         );
         let child = Command::new("unshare")
             .args(["--mount", "sh", "-c", &script, "minio"])
-            .args([&program, &folder])
+            .args([&program, &folder, &certificates])
             .env("MINIO_ROOT_USER", USER)
             .env("MINIO_ROOT_PASSWORD", PASSWORD)
             .env("MINIO_BROWSER", "off")
@@ -77,10 +95,14 @@ impl MinIo {
             child,
             address,
             folder: scenario.folder().to_owned(),
+            authority: authority.map(|authority| authority.certificate),
         };
         wait::until("MinIO", START, async || {
             TcpStream::connect(address).await?;
-            server.keys().await.map(drop)
+            if server.authority.is_none() {
+                server.keys().await?;
+            }
+            Ok(())
         })
         .await?;
         Ok(server)
@@ -93,12 +115,17 @@ impl MinIo {
 
     /// Its URL.
     pub(crate) fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = self.authority.as_ref().map_or("http", |_| "https");
+        format!("{scheme}://{}", self.address)
     }
 
-    /// A Secret with AWS's two files, as the archived operator wants it.
+    /// A Secret with AWS's two files, as the archived operator wants it, and the authority of a server that has its own.
     pub(crate) fn secret(&self, name: &str) -> Value {
-        secret(name, USER, PASSWORD)
+        let mut secret = secret(name, USER, PASSWORD);
+        if let Some(authority) = &self.authority {
+            secret["stringData"]["ca.crt"] = json!(authority);
+        }
+        secret
     }
 
     /// The block of a spec that says where a backup goes.

@@ -8,7 +8,7 @@ use contract::ConditionStatus;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
-use tests::scenario::{Cluster, Scenario, spec};
+use tests::scenario::{Children, Cluster, Scenario, spec};
 use tests::testbed::wait;
 
 use crate::writer::Writer;
@@ -108,6 +108,88 @@ pub(crate) async fn impossible(scenario: &mut Scenario) -> Result<()> {
             .is_some_and(|spec| spec.node_selector.is_none())
     })
     .await?;
+    ensure!(
+        cluster.members().await? == members,
+        "{members:?} became {:?}",
+        cluster.members().await?
+    );
+    finish(writer).await
+}
+
+/// A policy of which only the API server knows that it cannot be costs no member, and one of which only the kubelet does
+/// costs the time of one, whose disk stays. A quota without room for one pod more holds up nobody.
+pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("strict", spec::on_volumes(3))
+        .await?;
+    let members = cluster.members().await?;
+    let before = Children::of(&cluster).await?.uids();
+    let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
+    let toleration = json!([{"key": "a", "operator": "Exists", "value": "b"}]);
+    cluster
+        .edit(json!({"pod": {"tolerations": toleration}}))
+        .await?;
+    let words = [
+        "would not create the pod",
+        "spec.tolerations",
+        "left as it is",
+    ];
+    cluster.becomes_blocked("ReshapeStuck", &words).await?;
+    writer.goes_on(50, PATIENCE).await?;
+    ensure!(
+        Children::of(&cluster).await?.uids() == before,
+        "a pod was touched"
+    );
+    cluster.edit(json!({"pod": {"tolerations": null}})).await?;
+    cluster
+        .awaits_condition(
+            "Blocked",
+            ConditionStatus::False,
+            "AsSpecified",
+            &[],
+            PATIENCE,
+        )
+        .await?;
+    ensure!(
+        Children::of(&cluster).await?.uids() == before,
+        "a pod was touched"
+    );
+
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "three"},
+        "spec": {"hard": {"pods": "3"}},
+    });
+    scenario
+        .kubectl_with_input(&["create", "--filename", "-"], &quota.to_string())
+        .await?;
+    let secret =
+        json!({"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "later", "key": "token"}}});
+    cluster
+        .edit(json!({"pod": {"labels": {"team": "infra"}, "etcdEnv": [secret]}}))
+        .await?;
+    cluster
+        .awaits_condition(
+            "Progressing",
+            ConditionStatus::True,
+            "ReshapeStuck",
+            &["CreateContainerConfigError", "later", "keeps its disk"],
+            PATIENCE,
+        )
+        .await?;
+    writer.goes_on(50, PATIENCE).await?;
+    let touched = cluster.pods().await?;
+    let touched = touched.iter().filter(|pod| team_of(pod).is_some()).count();
+    ensure!(touched == 1, "{touched} pods were touched");
+    scenario
+        .kubectl(&[
+            "create",
+            "secret",
+            "generic",
+            "later",
+            "--from-literal=token=x",
+        ])
+        .await?;
+    becomes(&cluster, "the label", |pod| team_of(pod) == Some("infra")).await?;
     ensure!(
         cluster.members().await? == members,
         "{members:?} became {:?}",

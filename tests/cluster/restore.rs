@@ -3,6 +3,8 @@
 
 mod bad;
 mod born;
+mod claim;
+mod rough;
 mod sealed;
 mod stores;
 mod terminal;
@@ -24,6 +26,8 @@ use crate::writer::Writer;
 
 pub(crate) use bad::bad_backups;
 pub(crate) use born::born_from;
+pub(crate) use claim::from_claim;
+pub(crate) use rough::{bad_way, with_trouble};
 pub(crate) use sealed::with_tls;
 pub(crate) use stores::{from_alibaba, from_azure, from_google};
 pub(crate) use terminal::at_a_terminal;

@@ -56,6 +56,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             "backup::google_takes_the_secret_of_old_and_gives_back_the_same_bytes",
             backup::google,
         ),
+        scenarios.trial(
+            "backup::google_gives_a_token_for_the_file_of_a_service_account",
+            backup::google_account,
+        ),
         where_set(
             emulators::OSS_EMULATOR,
             scenarios.trial(
@@ -74,6 +78,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "restore::all_pods_and_disks_gone_is_restored_by_the_manifest_of_old_through_crashes",
             restore::everything_gone,
+        ),
+        scenarios.trial(
+            "restore::a_claim_takes_backups_proves_them_and_gives_them_back",
+            restore::from_claim,
         ),
         scenarios.trial(
             "restore::clusters_are_born_from_azure",
@@ -101,6 +109,14 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "restore::a_backup_that_is_none_is_told_and_nothing_is_touched",
             restore::bad_backups,
+        ),
+        scenarios.trial(
+            "restore::a_bad_way_to_the_backup_is_told_and_waited_for",
+            restore::bad_way,
+        ),
+        scenarios.trial(
+            "restore::users_and_a_used_up_quota_that_come_along_are_told_and_got_over",
+            restore::with_trouble,
         ),
         scenarios.trial(
             "restore::a_new_cluster_is_born_from_a_backup_of_an_older_version",

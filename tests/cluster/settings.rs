@@ -110,8 +110,11 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
             "quotaBackendBytes": 67_108_864, "autoCompactionRetention": 1,
             "snapshotCount": null, "autoCompactionMode": null,
         },
+        "TLS": null, "upgrade": null, "quorumRecovery": null, "paused": null, "repository": null,
         "pod": {
-            "resources": {}, "probes": null,
+            "resources": {}, "probes": null, "labels": null, "affinity": null, "tolerations": null, "antiAffinity": null,
+            "persistentVolumeClaimSpec": null, "persistentVolumeClaimRetentionPolicy": {"whenDeleted": null},
+            "securityContext": null, "priorityClassName": null, "busyboxImage": null, "ClusterDomain": null,
             "etcdEnv": [{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "1"}],
         },
     });

@@ -2,25 +2,60 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use serde_json::json;
-use tests::olm::{Approval, Subscriber};
-use tests::scenario::{Cluster, spec};
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use tests::olm::{Approval, DEPRECATED, Subscriber};
 
 use crate::Ground;
-use crate::gap;
-use crate::standing::Standing;
-use crate::writer::Writer;
+use crate::living::{Living, runs, upgrade};
 
-/// What a client tries before it gives up: a busy machine may make the members elect a leader anew.
-pub(crate) const TRIES: u32 = 3;
-/// Writes that must still come through after an upgrade.
-const MORE_WRITES: u64 = 50;
+/// How long three upgrades in a row may take.
+const PATIENCE: Duration = Duration::from_secs(600);
 
-/// From the first release to the head of `testing`, one by one.
+/// From the first release to the head of `testing`, one by one. The first one is deprecated, which the Subscription says as
+/// long as it runs.
 pub(crate) async fn testing(ground: &Ground) -> Result<()> {
     let subscriber = begin(ground, "testing", "0.1.0").await?;
+    let (version, message) = DEPRECATED;
+    let words = format!("binnacle.v{version} is deprecated: {message}");
+    subscriber.is_told("BundleDeprecated", &words).await?;
     walk(ground, &subscriber, &["0.2.0", "0.3.0", "0.4.0"]).await
+}
+
+/// The same way by OLM alone, once the Subscription says so.
+pub(crate) async fn automatic(ground: &Ground) -> Result<()> {
+    let subscriber = begin(ground, "testing", "0.1.0").await?;
+    let clusters = Living::three(ground, &subscriber).await?;
+    let started = Instant::now();
+    subscriber.forget_plans().await?;
+    subscriber
+        .subscribe("testing", Approval::Automatic, Some("0.1.0"))
+        .await?;
+    subscriber.succeeds_within("0.4.0", PATIENCE).await?;
+    eprintln!(
+        "three upgrades by OLM alone took {:.1} s",
+        started.elapsed().as_secs_f32()
+    );
+    runs(ground, &subscriber, "0.4.0").await?;
+    let plans = subscriber.plans().await?;
+    for version in ["0.2.0", "0.3.0", "0.4.0"] {
+        let name = format!("binnacle.v{version}");
+        let is_by_itself = |plan: &&Value| {
+            let installs = plan["spec"]["clusterServiceVersionNames"].as_array();
+            plan["spec"]["approval"] == "Automatic"
+                && plan["status"]["phase"] == "Complete"
+                && installs.is_some_and(|names| names.iter().any(|one| *one == name.as_str()))
+        };
+        ensure!(
+            plans.iter().any(|plan| is_by_itself(&plan)),
+            "no plan of OLM's own for {name} is among {plans:?}"
+        );
+    }
+    for living in clusters {
+        living.is_undisturbed().await?;
+        living.looked_after_to_its_end().await?;
+    }
+    subscriber.uninstall().await
 }
 
 /// From the first release of `prod` to its head, past one that was never promoted.
@@ -31,44 +66,23 @@ pub(crate) async fn prod(ground: &Ground) -> Result<()> {
 
 /// A release that was never promoted is left for the head of `prod` by its range.
 pub(crate) async fn from_testing_to_prod(ground: &Ground) -> Result<()> {
-    let subscriber = begin(ground, "testing", "0.3.0").await?;
-    // A plan that waits keeps OLM from looking at the channel again; the documents say so.
-    subscriber
-        .kubectl(&["delete", "installplans", "--all"])
-        .await?;
-    subscriber
-        .subscribe("prod", Approval::Manual, Some("0.3.0"))
-        .await?;
-    walk(ground, &subscriber, &["0.4.0"]).await
+    into_prod(ground, "0.3.0").await
 }
 
-/// At the head of `testing` nothing comes of a change to `prod` and back but a word in the Subscription; on the way there is
-/// something as soon as the channel has it.
-pub(crate) async fn there_and_back(ground: &Ground) -> Result<()> {
-    let subscriber = begin(ground, "prod", "0.2.0").await?;
-    let cluster = Cluster::new(ground.testbed.clone(), subscriber.namespace(), "living");
-    cluster.create(spec::in_pods(1)).await?;
-    cluster.becomes_healthy(1).await?;
+/// The oldest release of all goes to the head of `prod` at once, past everything in between.
+pub(crate) async fn at_once(ground: &Ground) -> Result<()> {
+    into_prod(ground, "0.1.0").await
+}
+
+/// From a version of `testing` that `prod` does not have to the head of `prod`.
+async fn into_prod(ground: &Ground, version: &str) -> Result<()> {
+    let subscriber = begin(ground, "testing", version).await?;
+    // A plan that waits keeps OLM from looking at the channel again; the documents say so.
+    subscriber.forget_plans().await?;
     subscriber
-        .kubectl(&["delete", "installplans", "--all"])
+        .subscribe("prod", Approval::Manual, Some(version))
         .await?;
-    subscriber
-        .subscribe("testing", Approval::Manual, Some("0.2.0"))
-        .await?;
-    subscriber.approve("0.3.0").await?;
-    subscriber.succeeds("0.3.0").await?;
-    subscriber.approve("0.4.0").await?;
-    subscriber.succeeds("0.4.0").await?;
-    // The head of `prod` is what runs, so it waits, and nothing is installed or removed.
-    subscriber
-        .subscribe("prod", Approval::Automatic, Some("0.2.0"))
-        .await?;
-    subscriber.is_at_the_head("prod").await?;
-    subscriber.succeeds("0.4.0").await?;
-    cluster.resize(3).await?;
-    cluster.becomes_healthy(3).await?;
-    cluster.delete().await?;
-    subscriber.uninstall().await
+    walk(ground, &subscriber, &["0.4.0"]).await
 }
 
 /// A namespace with the operator of a version, whose plans a person approves.
@@ -88,109 +102,14 @@ pub(crate) async fn begin(ground: &Ground, channel: &str, version: &str) -> Resu
     Ok(subscriber)
 }
 
-/// A cluster under a writing client.
-struct Living {
-    cluster: Cluster,
-    standing: Standing,
-    writer: Writer,
-}
-
-impl Living {
-    async fn of(cluster: Cluster) -> Result<Self> {
-        Ok(Self {
-            standing: Standing::of(&cluster).await?,
-            writer: Writer::start_trying(vec![cluster.client_address().await?], TRIES),
-            cluster,
-        })
-    }
-
-    /// Whether its clients and its members noticed nothing.
-    async fn is_undisturbed(&self) -> Result<()> {
-        let name = self.cluster.name();
-        self.writer
-            .goes_on(MORE_WRITES, Duration::from_secs(60))
-            .await?;
-        self.standing.is_kept(&self.cluster).await?;
-        let restarts = restarts(&self.cluster).await?;
-        ensure!(
-            restarts == 0,
-            "members of {name} were restarted {restarts} times"
-        );
-        Ok(())
-    }
-
-    async fn end(self) -> Result<Cluster> {
-        let journal = self.writer.finish().await?;
-        let (name, failed, all) = (self.cluster.name(), journal.failed, journal.len());
-        ensure!(failed == 0, "{failed} of {all} writes to {name} failed");
-        eprintln!(
-            "{name}: {all} writes, the longest pause {:.1?}",
-            journal.longest_pause
-        );
-        Ok(self.cluster)
-    }
-}
-
 /// Approves one version after another and expects that the clusters do not notice.
 async fn walk(ground: &Ground, subscriber: &Subscriber, versions: &[&str]) -> Result<()> {
-    let mut clusters = Vec::new();
-    for (name, mut wanted) in [
-        ("living", spec::on_volumes(3)),
-        ("second", spec::on_volumes(1)),
-        ("third", spec::in_pods(1)),
-    ] {
-        // A share of the processors, so that an operator that compiles its module takes none from the members.
-        wanted["pod"]["resources"] = json!({"requests": {"cpu": "300m"}});
-        let size = wanted["size"].as_u64().context("it has a size")?;
-        let cluster = Cluster::new(ground.testbed.clone(), subscriber.namespace(), name);
-        cluster.create(wanted).await?;
-        cluster.becomes_healthy(usize::try_from(size)?).await?;
-        clusters.push(Living::of(cluster).await?);
-    }
+    let clusters = Living::three(ground, subscriber).await?;
     for version in versions {
-        let watch = gap::Watch::start(ground.testbed.client(), subscriber.namespace());
-        let started = Instant::now();
-        subscriber.approve(version).await?;
-        subscriber.succeeds(version).await?;
-        eprintln!(
-            "olm_upgrade_s {:.1} to {version}",
-            started.elapsed().as_secs_f32()
-        );
-        let wanted = &ground.publication.release(version)?.release.image;
-        let deployment = subscriber.deployment().await?;
-        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-        ensure!(
-            container["image"] == wanted.as_str(),
-            "{version} runs {}",
-            container["image"]
-        );
-        for living in &clusters {
-            let noticed = living.is_undisturbed().await;
-            noticed.with_context(|| format!("in the upgrade to {version}"))?;
-        }
-        let gaps = watch.end().await?;
-        let gap = gaps.iter().max().context("nobody took over")?;
-        eprintln!(
-            "operator_decision_gap_s {:.1} to {version}",
-            gap.as_secs_f32()
-        );
+        upgrade(ground, subscriber, version, &clusters).await?;
     }
     for living in clusters {
-        // The successor looks after them: a changed size is followed.
-        let cluster = living.end().await?;
-        cluster.resize(1).await?;
-        cluster.becomes_healthy(1).await?;
-        cluster.delete().await?;
+        living.looked_after_to_its_end().await?;
     }
     subscriber.uninstall().await
-}
-
-/// How often containers of the members were restarted, in sum.
-async fn restarts(cluster: &Cluster) -> Result<i32> {
-    let pods = cluster.pods().await?;
-    let containers = pods
-        .into_iter()
-        .filter_map(|pod| pod.status?.container_statuses)
-        .flatten();
-    Ok(containers.map(|container| container.restart_count).sum())
 }

@@ -3,6 +3,7 @@
 //! OLM, its catalog pod, its unpack Jobs, the registry and etcd are the real ones. Every scenario has namespaces of its own
 //! and does everything by objects that a user writes.
 
+mod channels;
 mod edges;
 mod failing;
 mod gap;
@@ -10,6 +11,7 @@ mod groups;
 mod held;
 mod install;
 mod leftovers;
+mod living;
 mod modes;
 mod scorecard;
 #[path = "../cluster/standing.rs"]
@@ -140,14 +142,14 @@ fn side_by_side(runtime: &Handle, ground: Option<&Ground>) -> Vec<Trial> {
         trial(
             runtime,
             ground,
-            "edges::the_other_channel_waits_until_it_has_something_newer",
-            edges::there_and_back,
+            "edges::the_first_release_goes_to_the_head_of_prod_at_once",
+            edges::at_once,
         ),
         trial(
             runtime,
             ground,
-            "held::a_release_waits_for_a_cluster_in_mid_change_and_goes_on_by_itself",
-            held::held,
+            "edges::olm_alone_goes_through_testing_once_it_may",
+            edges::automatic,
         ),
         trial(
             runtime,
@@ -188,14 +190,34 @@ fn side_by_side(runtime: &Handle, ground: Option<&Ground>) -> Vec<Trial> {
     ]
 }
 
-/// Those whose operator looks into other namespaces.
+/// Those whose operator looks into other namespaces, and those that want the definitions for themselves.
 fn alone(runtime: &Handle, ground: Option<&Ground>) -> Vec<Trial> {
-    vec![trial(
-        runtime,
-        ground,
-        "modes::one_several_and_all_namespaces_are_served_and_no_others",
-        modes::all,
-    )]
+    vec![
+        trial(
+            runtime,
+            ground,
+            "held::a_release_waits_for_clusters_in_mid_change_and_goes_on_by_itself",
+            held::held,
+        ),
+        trial(
+            runtime,
+            ground,
+            "channels::the_other_channel_waits_until_it_has_something_newer",
+            channels::there_and_back,
+        ),
+        trial(
+            runtime,
+            ground,
+            "leftovers::what_was_stored_under_the_archived_definition_is_taken_over",
+            leftovers::archived,
+        ),
+        trial(
+            runtime,
+            ground,
+            "modes::one_several_and_all_namespaces_are_served_and_no_others",
+            modes::all,
+        ),
+    ]
 }
 
 /// A test on the common ground. Without one it can only be listed.

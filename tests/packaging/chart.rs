@@ -1,6 +1,8 @@
 //! The Helm chart before Helm itself: it has nothing to say against it, and what it renders is what the plain manifests have.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use manifests::{Installation, Placed, cluster_wide_objects, objects};
@@ -200,6 +202,46 @@ async fn several_namespaces_have_the_rights_each_and_are_told_to_the_pod() -> Re
     Ok(())
 }
 
+/// What Kubernetes takes inside of a value, the chart takes and hands on as it is.
+#[tokio::test]
+async fn whatever_kubernetes_takes_gets_to_the_pod() -> Result<()> {
+    let values = json!({
+        "resources": {"requests": {"cpu": 1, "memory": "64Mi"}, "limits": {"memory": "1.5e9"}},
+        "env": [
+            {"name": "BINNACLE_LOG", "value": "debug"},
+            {"name": "HTTPS_PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}},
+        ],
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
+            ]}],
+        }}},
+        "imagePullSecrets": [{"name": "registry"}],
+    });
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("values.json");
+    fs::write(&file, values.to_string())?;
+    let objects = rendered(&["--values", &file.display().to_string()]).await?;
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment");
+    let pod = &deployment.context("no Deployment")?["spec"]["template"]["spec"];
+    for name in [
+        "nodeSelector",
+        "tolerations",
+        "affinity",
+        "imagePullSecrets",
+    ] {
+        ensure!(pod[name] == values[name], "{name} is {}", pod[name]);
+    }
+    let container = &pod["containers"][0];
+    ensure!(container["resources"] == values["resources"], "{container}");
+    let has = container["env"].as_array().context("no variables")?;
+    for wanted in values["env"].as_array().context("no variables")? {
+        ensure!(has.contains(wanted), "{wanted} is not in {has:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn values_that_cannot_be_meant_are_refused_in_words() -> Result<()> {
     for (values, words) in [
@@ -208,6 +250,27 @@ async fn values_that_cannot_be_meant_are_refused_in_words() -> Result<()> {
         ("namespaces={Not_A_Namespace}", "namespaces"),
         ("crds.instal=false", "instal"),
         ("replicas=3", "replicas"),
+        ("tolerations[0].kee=stage", "kee"),
+        (
+            "tolerations[0].operator=Sometimes",
+            "/tolerations/0/operator",
+        ),
+        (
+            "tolerations[0].tolerationSeconds=soon",
+            "/tolerations/0/tolerationSeconds",
+        ),
+        ("affinity.nodeAffinty.required=x", "nodeAffinty"),
+        ("affinity=anywhere", "/affinity"),
+        ("resources.request.cpu=1", "request"),
+        ("resources.limits.cpu=banana", "/resources/limits/cpu"),
+        ("env[0].value=debug", "/env/0"),
+        ("env[0].name=A=B", "/env/0/name"),
+        ("env[0].name=BINNACLE_LOG,env[0].valu=debug", "valu"),
+        (
+            "env[0].name=WATCH_NAMESPACE,env[0].value=all",
+            "env sets WATCH_NAMESPACE, which the chart sets itself. Take it out of env: namespaces and allNamespaces say",
+        ),
+        ("imagePullSecrets[0]=registry", "/imagePullSecrets/0"),
         (
             "allNamespaces=true,namespaces={team-a}",
             "allNamespaces and namespaces exclude one another. Set allNamespaces to false",

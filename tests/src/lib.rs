@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows what the operator decides; the suites and their invariants do.
 
+pub mod audit;
 pub mod cargo;
 pub mod kubectl;
 pub mod olm;

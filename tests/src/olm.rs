@@ -16,7 +16,7 @@ use crate::testbed::tools::Tool;
 use crate::testbed::{Progress, Testbed, images};
 
 pub use publication::Publication;
-pub use releases::{Published, Releases};
+pub use releases::{DEPRECATED, NEWER_FIELD, Published, Releases};
 pub use subscriber::{Approval, CPU, Subscriber};
 
 /// Where OLM runs; its catalogs serve every namespace.
@@ -25,6 +25,9 @@ pub const NAMESPACE: &str = "olm";
 pub const CATALOG: &str = "binnacle";
 /// The name of a catalog in which a release never starts.
 pub const FAILING_CATALOG: &str = "binnacle-failing";
+
+/// The name of a catalog that gets more releases while somebody subscribes to it.
+pub const GROWING_CATALOG: &str = "binnacle-growing";
 
 const OBJECTS: &str = include_str!("olm/objects.yaml");
 /// How long OLM may take to start, on a machine that does much else.

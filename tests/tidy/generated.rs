@@ -5,10 +5,7 @@ use crate::repository::{assert_none, root};
 #[test]
 fn generated_yaml_is_fresh() {
     let stale = manifests::stale(&root()).expect("the generated files can be compared");
-    let stale: Vec<_> = stale
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
+    let stale: Vec<_> = stale.iter().map(ToString::to_string).collect();
     assert_none(&stale, "files that `make generate` would change");
 }
 

@@ -277,7 +277,7 @@ pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), R
     }
 }
 
-/// The object is there, and one with a higher revision, or as high and younger, is there too, unless all shall go.
+/// The object is there, and one with a higher revision and one that was taken later are there too, unless all shall go.
 fn check_deletion(
     key: &str,
     stored: &Observed<Vec<StoredObject>>,
@@ -299,10 +299,13 @@ fn check_deletion(
     // What follows the common beginning is compared as the contract takes it apart.
     let prefix = key.rfind("_v").map_or("", |at| &key[..at]);
     let own = BackupKey::of(key, prefix);
-    let is_outlived = stored
+    let others: Vec<BackupKey> = stored
         .iter()
         .filter_map(|object| BackupKey::of(&object.key, prefix))
-        .any(|other| own.as_ref().is_some_and(|own| other > *own));
+        .collect();
+    let is_outlived = own.is_some_and(|own| {
+        others.iter().any(|other| *other > own) && others.iter().any(|other| other.is_younger(&own))
+    });
     if is_outlived || taken_along {
         Ok(())
     } else {

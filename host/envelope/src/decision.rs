@@ -3,9 +3,10 @@
 //! Reads nothing of the world; the world is [`crate::check`]'s question.
 
 use contract::{
-    Action, BackupEffect, Decision, Effect, EtcdClusterSpec, EventType, ObjectKind, RestoreEffect,
-    SCHEMA, Snapshot, names,
+    Action, BackupEffect, Child, Decision, Effect, EtcdClusterSpec, EventType, ObjectKind,
+    RestoreEffect, SCHEMA, Snapshot, names,
 };
+use k8s_openapi::api::core::v1::Pod;
 use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
@@ -217,6 +218,9 @@ fn judge(
                 let what = format!("{} {name}", kind.name());
                 refusals.push(Refusal::Needed(what));
             }
+            if let Some(pod) = &pre.successor {
+                judge_successor(pod, snapshot, spec, refusals);
+            }
         }
         Effect::AddLearner { name, peer_urls } => {
             judge_name(ObjectKind::Pod, name, resource, refusals);
@@ -250,6 +254,24 @@ fn judge(
             }
             judge_restore(effect, action, snapshot, refusals);
         }
+    }
+}
+
+/// A pod that is only asked about is judged as one that is made.
+fn judge_successor(
+    pod: &Pod,
+    snapshot: &Snapshot,
+    spec: &Result<EtcdClusterSpec, serde_json::Error>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let object = Child::Pod(pod.clone());
+    judge_size(
+        &object,
+        || format!("the pod {} that is to follow", object.name()),
+        refusals,
+    );
+    if let Ok(spec) = spec {
+        judge_child(&object, None, snapshot, spec, refusals);
     }
 }
 

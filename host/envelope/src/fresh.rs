@@ -347,6 +347,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         run: _,
         recovery: _,
         restore: _,
+        successor: _,
     } = pre;
     cluster_id.is_some()
         || members.is_some()

@@ -32,7 +32,8 @@ pub(crate) fn judge_image(
     }
 }
 
-/// A living pod may be given the image of the asked version, or return to the one that its member ran; with
+/// A living pod may be given the image of the asked version, or return to the one that its member ran, in the spec's
+/// repository or the one that members have it from; with
 /// `spec.upgrade.throughMinors` it may also be given one between what members run and what is asked. Nobody else may be waiting for such a restart.
 pub(crate) fn judge_new_image(
     name: &str,
@@ -42,11 +43,13 @@ pub(crate) fn judge_new_image(
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
-    let version = tag(image, spec)
-        .and_then(|tag| tag.strip_prefix('v'))
-        .and_then(|version| Version::parse(version).ok());
+    let version = image
+        .rsplit_once(":v")
+        .and_then(|(_, version)| Version::parse(version).ok());
+    let is_asked = tag(image, spec).is_some();
     let is_allowed = version.as_ref().is_some_and(|version| {
-        is_on_the_way(version, snapshot, spec) || has_run(name, version, snapshot)
+        (is_asked && is_on_the_way(version, snapshot, spec))
+            || ((is_asked || is_in_use(image, snapshot)) && has_run(name, version, snapshot))
     });
     if !is_allowed {
         refusals.push(foreign(image, spec));

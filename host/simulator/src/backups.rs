@@ -45,7 +45,8 @@ impl World {
             "etcdCluster": {"name": NAME}, "backupStorageType": "S3",
             "s3": {"path": "bucket/backup", "awsSecret": "aws"},
         });
-        if let Some(id) = self.recorded().filter(|_| consents) {
+        let before = self.restoration().and_then(|one| one.replaces);
+        if let Some(id) = self.recorded().or(before).filter(|_| consents) {
             spec["replaces"] = json!(id.to_string());
         }
         let version = self.stored.minor.map(|minor| format!("3.{minor}.0"));
@@ -90,6 +91,7 @@ impl World {
         let began = next.stage == RestorationStage::Stopping
             && before.is_none_or(|before| before.stage != next.stage || before.uid != next.uid);
         if began {
+            self.proven = self.stored.clone();
             let before = Box::new(self.truth_with(&next.uid));
             self.facts.push(Fact::Deed {
                 at: self.now,
@@ -101,9 +103,9 @@ impl World {
         }
         if next.is_first() {
             // The backup is what counts, also for who writes to a living cluster while it is stopped.
-            let stored = self.stored.clone();
+            let proven = &self.proven;
             self.acknowledged
-                .retain(|write| stored.writes.contains(write));
+                .retain(|write| proven.writes.contains(write));
         }
         if next.stage == RestorationStage::Done {
             let own = self.restores.iter_mut().find(|one| one.uid == next.uid);
@@ -141,7 +143,7 @@ impl World {
         let Some(pod) = self.kube.pods.values().find(|pod| pod.number == number) else {
             return;
         };
-        let (Some(token), Some(disk)) = (pod.fills.clone(), pod.disk) else {
+        let (Some(filling), Some(disk)) = (pod.fills.clone(), pod.disk) else {
             return;
         };
         // What answered once is never filled again.
@@ -150,11 +152,9 @@ impl World {
             return;
         }
         let name = pod.api.name.clone();
-        let url = pod.api.initial_cluster.clone().unwrap_or_default();
-        let url = url.split_once('=').map_or("", |(_, url)| url).to_owned();
         if self.etcd.data(disk).is_none() {
-            let writes = self.stored.writes.clone();
-            self.etcd.fill_disk(disk, &name, &url, &token, &writes);
+            let writes = self.proven.writes.clone();
+            self.etcd.fill_disk(disk, &name, &filling, &writes);
             self.tell(|_| format!("      the disk of {name} is filled from the backup"));
         }
     }

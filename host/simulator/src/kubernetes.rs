@@ -26,8 +26,8 @@ pub(crate) struct Member {
     /// The number in its uid.
     pub(crate) number: u32,
     pub(crate) token: String,
-    /// The token of the cluster for which its disk is filled from a backup before etcd starts.
-    pub(crate) fills: Option<String>,
+    /// What its disk is filled for before etcd starts.
+    pub(crate) fills: Option<Filling>,
     /// Where it runs.
     pub(crate) node: Option<u32>,
     /// The number of its disk, once it is there.
@@ -231,11 +231,28 @@ impl Claim {
 }
 
 /// The token that the containers before etcd are given, where there are such.
-fn fills(spec: Option<&core::PodSpec>) -> Option<String> {
+/// The cluster for which a disk is filled from a backup, as etcd's tool is told of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    /// `--initial-cluster-token`.
+    pub(crate) token: String,
+    /// `--initial-cluster`.
+    pub(crate) initial_cluster: String,
+}
+
+fn fills(spec: Option<&core::PodSpec>) -> Option<Filling> {
     let containers = spec?.init_containers.iter().flatten();
-    let mut arguments = containers.flat_map(|container| container.args.iter().flatten());
-    let token = arguments.find_map(|word| word.strip_prefix("--initial-cluster-token="));
-    token.map(str::to_owned)
+    let arguments: Vec<&String> = containers
+        .flat_map(|container| container.args.iter().flatten())
+        .collect();
+    let value = |flag: &str| {
+        let mut values = arguments.iter().filter_map(|word| word.strip_prefix(flag));
+        values.next().map(str::to_owned)
+    };
+    Some(Filling {
+        token: value("--initial-cluster-token=")?,
+        initial_cluster: value("--initial-cluster=")?,
+    })
 }
 
 impl Member {

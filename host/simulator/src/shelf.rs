@@ -162,6 +162,10 @@ impl Keeping {
     /// Time passes, people write, and things go wrong.
     fn befall(&mut self) {
         self.revision += self.rng.i64(0..3);
+        if self.fails(60) {
+            // The cluster is made anew.
+            self.revision = 1;
+        }
         if self.fails(12) {
             self.restart();
         }

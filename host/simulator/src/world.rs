@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) given: Given,
     /// The newest backup.
     pub(crate) stored: Stored,
+    /// The backup that disks are filled from.
+    pub(crate) proven: Stored,
     /// The EtcdRestores.
     pub(crate) restores: Vec<Resource>,
     /// The EtcdBackup that risky acts wait for.
@@ -140,6 +142,7 @@ impl World {
             off: 0,
             given: Given::nothing(),
             stored: Stored::default(),
+            proven: Stored::default(),
             restores: Vec::new(),
             guard: None,
             store: true,
@@ -189,6 +192,7 @@ impl World {
             off,
             given: _,
             stored,
+            proven,
             restores,
             guard,
             store,
@@ -206,7 +210,8 @@ impl World {
             store,
         )
             .hash(hasher);
-        (acknowledged, electing, founded, writes, stored, strangers).hash(hasher);
+        (acknowledged, electing, founded, writes).hash(hasher);
+        (stored, proven, strangers).hash(hasher);
         format!("{restores:?} {guard:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }

@@ -4,10 +4,11 @@
 //! Reads and never writes. What it opens the store with is the Secret that the object names, as the API server gives it
 //! to this person.
 
-use std::sync::atomic::AtomicI64;
-
-use anyhow::{Context as _, anyhow, ensure};
-use contract::{BackupKey, EtcdBackupSpec, Observed, Place, ResourceKind, Stored, StoredObject};
+use anyhow::{Context as _, anyhow, bail, ensure};
+use contract::{
+    BackupKey, EtcdBackupSpec, EtcdBackupStatus, Observed, Place, ResourceKind, Stored,
+    StoredObject,
+};
 use kube::Client;
 use serde::Deserialize as _;
 
@@ -35,6 +36,16 @@ pub(crate) struct Entry {
     pub(crate) named: Option<BackupKey>,
 }
 
+/// One that was taken later than the one with the highest revision.
+fn younger<'a>(entries: &'a [Entry], newest: &Entry) -> Option<&'a Entry> {
+    let newest = newest.named.as_ref()?;
+    let is_younger = |entry: &&Entry| {
+        let named = entry.named.as_ref();
+        named.is_some_and(|named| named.is_younger(newest))
+    };
+    entries.iter().rfind(is_younger)
+}
+
 impl Archive {
     /// Opens the store of the EtcdBackup `namespace`/`name`.
     ///
@@ -48,8 +59,12 @@ impl Archive {
         })?;
         let spec = EtcdBackupSpec::deserialize(&resource.spec)
             .with_context(|| format!("the spec of the EtcdBackup {key} cannot be read"))?;
-        let place = Place::of(&spec)
-            .with_context(|| format!("the spec of the EtcdBackup {key} names no store and path"))?;
+        let place = Place::of(&spec).with_context(|| {
+            let status = EtcdBackupStatus::deserialize(&resource.status).unwrap_or_default();
+            let why = Some(status.reason).filter(|why| !why.is_empty());
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("the spec of the EtcdBackup {key} names no store and path{why}")
+        })?;
         let access = Access::of(client, namespace, &place).await;
         let opened = access.and_then(|access| store::open(&spec, &place, &access));
         let store = opened.map_err(|why| anyhow!(why))?;
@@ -68,6 +83,13 @@ impl Archive {
             self.store.one(&self.place.key).await
         };
         let found = match found {
+            // Of a bucket that does not exist the question for one object tells the same.
+            Observed::Seen(found) if found.is_empty() => {
+                if let Observed::Unknown(why) = self.store.all(&self.place.key).await {
+                    return Err(anyhow!("{} does not tell: {why}", self.bucket()));
+                }
+                found
+            }
             Observed::Seen(found) => found,
             Observed::Absent => Vec::new(),
             Observed::Unknown(why) => {
@@ -94,9 +116,18 @@ impl Archive {
         let mut entries = self.list().await?;
         let bucket = self.bucket();
         let Some(key) = key else {
-            return entries
+            let newest = entries
                 .pop()
-                .with_context(|| format!("{bucket} has no backup {} yet", self.place.key));
+                .with_context(|| format!("{bucket} has no backup {} yet", self.place.key))?;
+            if let Some(younger) = younger(&entries, &newest) {
+                bail!(
+                    "{} has the highest revision, and {} was taken later: the cluster began anew in between. Say with \
+                     --key which one is meant",
+                    newest.key,
+                    younger.key
+                );
+            }
+            return Ok(newest);
         };
         let found = entries.into_iter().find(|entry| entry.key == key);
         found.with_context(|| {
@@ -124,9 +155,14 @@ impl Archive {
     ///
     /// # Errors
     /// The store fails, or what is stored is no whole backup.
-    pub(crate) async fn prove(&self, key: &str, progress: &AtomicI64) -> anyhow::Result<Stored> {
-        let proven = transfer::prove(&self.store, key, progress).await;
+    pub(crate) async fn prove(&self, key: &str) -> anyhow::Result<Stored> {
+        let proven = transfer::prove(&self.store, key).await;
         proven.map_err(|failure| anyhow!(failure.why))
+    }
+
+    /// Bytes that [`Self::prove`] has read so far.
+    pub(crate) fn passed(&self) -> i64 {
+        self.store.progress.bytes()
     }
 
     /// The spec's words about the store, with the path of this very backup: what a restore reads from.

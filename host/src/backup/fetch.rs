@@ -27,8 +27,12 @@ pub(crate) async fn fetch(
     sha256: &str,
 ) -> anyhow::Result<i64> {
     let place = Place::of(source).context("--source names no backup")?;
-    let access = Access::mounted(&place, credentials)
-        .with_context(|| format!("the Secret in {} cannot be read", credentials.display()))?;
+    let access = Access::mounted(&place, credentials).with_context(|| {
+        format!(
+            "what opens the store cannot be read in {}",
+            credentials.display()
+        )
+    })?;
     let store = store::open(source, &place, &access).map_err(|why| anyhow!(why))?;
     let mut written =
         File::create(file).with_context(|| format!("{} cannot be written", file.display()))?;

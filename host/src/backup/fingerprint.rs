@@ -31,10 +31,13 @@ impl Fingerprint {
     /// Takes the next bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        self.last.extend_from_slice(bytes);
-        let surplus = self.last.len().saturating_sub(APPENDED);
-        self.data.update(&self.last[..surplus]);
-        self.last.drain(..surplus);
+        let surplus = (self.last.len() + bytes.len()).saturating_sub(APPENDED);
+        let overtaken = surplus.min(self.last.len());
+        self.data.update(&self.last[..overtaken]);
+        self.last.drain(..overtaken);
+        let (data, last) = bytes.split_at(surplus - overtaken);
+        self.data.update(data);
+        self.last.extend_from_slice(last);
     }
 
     /// Ends.

@@ -44,15 +44,16 @@ pub(crate) async fn perform(
             let member =
                 member.ok_or_else(|| rejected(format!("there is no way to {endpoint}")))?;
             let (object, id) = (key.clone(), run.clone());
-            let moving = |progress: Arc<_>| async move {
-                transfer::take(&member, &store, &object, &id, witness, &progress).await
-            };
-            transfers.begin(pass.key, uid, run, transfers::span(*within), moving);
+            let (progress, span) = (Arc::clone(&store.progress), transfers::span(*within));
+            let moving =
+                async move { transfer::take(&member, &store, &object, &id, witness).await };
+            transfers.begin(pass.key, uid, run, span, progress, moving);
         }
         BackupEffect::Verify { run, key, within } => {
             let (store, object) = (store(&memory.sight)?, key.clone());
-            let moving = |_progress| async move { transfer::verify(&store, &object).await };
-            transfers.begin(pass.key, uid, run, transfers::span(*within), moving);
+            let (progress, span) = (Arc::clone(&store.progress), transfers::span(*within));
+            let moving = async move { transfer::verify(&store, &object).await };
+            transfers.begin(pass.key, uid, run, span, progress, moving);
         }
         BackupEffect::Delete { key } => {
             store(&memory.sight)?.delete(key).await.map_err(rejected)?;
@@ -92,10 +93,11 @@ pub(crate) async fn prove(
         }
         RestoreEffect::Prove { run, key, within } => {
             let (store, object) = (store(&memory.sight)?, key.clone());
-            let moving =
-                |progress: Arc<_>| async move { transfer::prove(&store, &object, &progress).await };
-            let (uid, span) = (pass.resource.uid.as_str(), transfers::span(*within));
-            executor.transfers.begin(pass.key, uid, run, span, moving);
+            let (progress, span) = (Arc::clone(&store.progress), transfers::span(*within));
+            let moving = async move { transfer::prove(&store, &object).await };
+            let uid = pass.resource.uid.as_str();
+            let transfers = &executor.transfers;
+            transfers.begin(pass.key, uid, run, span, progress, moving);
         }
     }
     Ok(())

@@ -3,20 +3,24 @@
 //! Protocols are opendal's. Knows no backup but by its name.
 
 mod abs;
+mod authorities;
 mod gcs;
 mod oss;
 mod pvc;
 mod s3;
 mod words;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{EtcdBackupSpec, Observed, Place, StoreKind, StoredObject};
 use futures::TryStreamExt as _;
-use opendal::layers::{RetryLayer, TimeoutLayer};
+use opendal::layers::{RetryEvent, RetryLayer, TimeoutLayer};
 use opendal::{EntryMode, ErrorKind, Operator};
+use tracing::info;
 
 use super::access::Access;
+use super::progress::Progress;
 pub(super) use pvc::Folder;
 pub(super) use words::{is_permanent, words};
 
@@ -38,6 +42,8 @@ pub(super) struct Store {
     pub(super) moving: Operator,
     /// Where the store is a folder.
     pub(super) folder: Option<Folder>,
+    /// How far what is moved is.
+    pub(super) progress: Arc<Progress>,
 }
 
 /// Opens the bucket. Nothing is sent yet.
@@ -61,15 +67,23 @@ pub(super) fn open(spec: &EtcdBackupSpec, place: &Place, access: &Access) -> Res
         StoreKind::Oss => oss::open(spec.oss.as_ref().ok_or_else(missing)?, bucket, secret),
         StoreKind::Pvc => return Err(missing()),
     };
+    let operator = operator.and_then(|operator| authorities::trusting(operator, secret));
     let in_secret = |why| format!("Secret {}: {why}", place.secret);
     Ok(layered(operator.map_err(in_secret)?, None))
 }
 
 fn layered(operator: Operator, folder: Option<Folder>) -> Store {
+    let progress = Arc::new(Progress::default());
+    let told = Arc::clone(&progress);
     let retry = RetryLayer::new()
         .with_max_times(4)
         .with_max_delay(Duration::from_secs(10))
-        .with_jitter();
+        .with_jitter()
+        .with_notify(move |event: RetryEvent<'_>| {
+            let (why, after) = (words(event.err), event.retry_after);
+            info!(why, ?after, "The store is asked again");
+            told.stumble(why);
+        });
     let within = |piece| {
         TimeoutLayer::new()
             .with_timeout(QUESTION)
@@ -79,11 +93,13 @@ fn layered(operator: Operator, folder: Option<Folder>) -> Store {
         asking: operator.clone().layer(within(QUESTION)),
         moving: operator.layer(within(PIECE)).layer(retry),
         folder,
+        progress,
     }
 }
 
 impl Store {
-    /// What is stored under this very name, with the run that wrote it.
+    /// What is stored under this very name, with the run that wrote it. That nothing is may also say that there is no bucket:
+    /// see [`Self::why_missing`].
     pub(super) async fn one(&self, key: &str) -> Observed<Vec<StoredObject>> {
         match self.asking.stat(key).await {
             Ok(found) => {

@@ -6,7 +6,6 @@
 //! An object appears in the store only after etcd's own hash fitted what was streamed: before that the write is taken back.
 //! Success means that what is stored was read back and is the same.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use contract::{Contents, Millis, SnapshotContent, Stored};
@@ -16,12 +15,15 @@ use tracing::info;
 
 use super::content::{self, Bytes, Missing};
 use super::fingerprint::{Fingerprint, Passed};
+use super::progress::Progress;
 use super::store::{self, RUN, Store, is_permanent, words};
 use crate::error::Chain;
 use crate::etcd::Connection;
 
-/// Bytes that are sent or read at a time; two of them are held at most.
-const PIECE: usize = 8 << 20;
+/// Bytes that are sent or read at a time: the least that S3 takes as a part of many.
+const PIECE: usize = 5 << 20;
+/// So many of them are on their way at once.
+const AT_ONCE: usize = 2;
 /// How long a member may be silent while it streams.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -60,10 +62,9 @@ pub(super) async fn take(
     key: &str,
     run: &str,
     witness: bool,
-    progress: &AtomicI64,
 ) -> Result<Stored, Failure> {
     let began = Instant::now();
-    let streamed = stream(member, store, key, run, progress).await?;
+    let streamed = stream(member, store, key, run).await?;
     let read = read_back(store, key, WRITTEN, |_| Ok(())).await?;
     if read != streamed {
         return Err(Failure::passing(format!(
@@ -125,11 +126,7 @@ pub(super) async fn verify(store: &Store, key: &str) -> Result<Stored, Failure> 
 
 /// Reads what is stored from its first byte to its last, and looks what etcd would find in it. What the bytes say is for
 /// good.
-pub(super) async fn prove(
-    store: &Store,
-    key: &str,
-    progress: &AtomicI64,
-) -> Result<Stored, Failure> {
+pub(super) async fn prove(store: &Store, key: &str) -> Result<Stored, Failure> {
     let began = Instant::now();
     if let Some((why, permanent)) = store.why_missing(key).await {
         return Err(Failure {
@@ -138,7 +135,7 @@ pub(super) async fn prove(
         });
     }
     let count = |bytes: &[u8]| {
-        progress.fetch_add(store::size(bytes.len() as u64), Ordering::Relaxed);
+        store.progress.add(bytes.len());
         Ok(())
     };
     let read = read_back(store, key, FOUND, count).await;
@@ -195,7 +192,6 @@ async fn stream(
     store: &Store,
     key: &str,
     run: &str,
-    progress: &AtomicI64,
 ) -> Result<Passed, Failure> {
     let folder = store.folder.as_ref();
     let name = folder.map_or(key, |folder| folder.unfinished.as_str());
@@ -203,11 +199,12 @@ async fn stream(
         .moving
         .writer_with(name)
         .chunk(PIECE)
+        .concurrent(if folder.is_some() { 1 } else { AT_ONCE })
         .user_metadata([(RUN.to_owned(), run.to_owned())]);
     let mut writer = opening
         .await
         .map_err(|error| Failure::of_store("the store cannot be written to", &error))?;
-    match copy(member, &mut writer, progress).await {
+    match copy(member, &mut writer, &store.progress).await {
         Ok(passed) => match writer.close().await {
             Ok(_metadata) => match folder.map(|folder| folder.finish(key)) {
                 Some(Err(error)) => Err(Failure::passing(format!(
@@ -231,7 +228,7 @@ async fn stream(
 async fn copy(
     member: &Connection,
     writer: &mut Writer,
-    progress: &AtomicI64,
+    progress: &Progress,
 ) -> Result<Passed, Failure> {
     let mut snapshot = member.snapshot().await.map_err(|error| {
         Failure::passing(format!("the member streams nothing: {}", Chain(&error)))
@@ -256,7 +253,7 @@ async fn copy(
             .write(blob.to_vec())
             .await
             .map_err(|error| Failure::of_store("the backup could not be stored", &error))?;
-        progress.fetch_add(store::size(blob.len() as u64), Ordering::Relaxed);
+        progress.add(blob.len());
     }
     fingerprint
         .end()
@@ -276,7 +273,12 @@ pub(super) async fn read_back(
     mut take: impl FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<Passed, Failure> {
     let failed = |error: opendal::Error| Failure::of_store(what, &error);
-    let reader = store.moving.reader_with(key).chunk(PIECE).await;
+    let reader = store
+        .moving
+        .reader_with(key)
+        .chunk(PIECE)
+        .concurrent(AT_ONCE)
+        .await;
     let mut pieces = reader
         .map_err(failed)?
         .into_stream(..)

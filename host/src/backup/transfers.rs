@@ -3,7 +3,6 @@
 //! Knows how a transfer stands; what is moved is [`super::transfer`]'s.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, info, info_span, warn};
 
+use super::progress::Progress;
 use super::transfer::Failure;
 use crate::key::ClusterKey;
 use crate::lease::Leadership;
@@ -34,7 +34,7 @@ pub struct Transfers {
 struct Slot {
     run: String,
     began: Instant,
-    progress: Arc<AtomicI64>,
+    progress: Arc<Progress>,
     ended: Option<Result<Stored, Failure>>,
     cancel: CancellationToken,
 }
@@ -65,11 +65,12 @@ impl Transfers {
         let slot = slots.get(uid)?;
         let state = match &slot.ended {
             None => {
-                let bytes = slot.progress.load(Ordering::Relaxed);
+                let bytes = slot.progress.bytes();
                 let millis = i64::try_from(slot.began.elapsed().as_millis()).unwrap_or(i64::MAX);
                 TransferState::Running {
                     bytes,
                     bytes_per_second: bytes.saturating_mul(1000) / millis.max(1),
+                    trouble: slot.progress.trouble(),
                 }
             }
             Some(Ok(stored)) => TransferState::Done(stored.clone()),
@@ -104,17 +105,15 @@ impl Transfers {
     }
 
     /// Begins a transfer; its backup is looked at again when it ends.
-    pub(super) fn begin<Moving>(
+    pub(super) fn begin(
         self: &Arc<Self>,
         key: &ClusterKey,
         uid: &str,
         run: &str,
         within: Duration,
-        moving: impl FnOnce(Arc<AtomicI64>) -> Moving,
-    ) where
-        Moving: Future<Output = Result<Stored, Failure>> + Send + 'static,
-    {
-        let progress = Arc::new(AtomicI64::new(0));
+        progress: Arc<Progress>,
+        moving: impl Future<Output = Result<Stored, Failure>> + Send + 'static,
+    ) {
         let cancel = self.stop.child_token();
         let slot = Slot {
             run: run.to_owned(),
@@ -130,11 +129,10 @@ impl Transfers {
             uid.to_owned(),
             run.to_owned(),
         );
-        let moving = moving(progress);
         let span = info_span!("transfer", backup = %key, run);
         let task = async move {
             let began = Instant::now();
-            let ended = this.attend(moving, within, cancel).await;
+            let ended = this.attend(moving, within, &progress, cancel).await;
             match &ended {
                 Ok(stored) => {
                     info!(bytes = stored.bytes, took = ?began.elapsed(), "Read back whole");
@@ -153,6 +151,7 @@ impl Transfers {
         &self,
         moving: impl Future<Output = Result<Stored, Failure>>,
         within: Duration,
+        progress: &Progress,
         cancel: CancellationToken,
     ) -> Result<Stored, Failure> {
         let in_time = async {
@@ -162,8 +161,10 @@ impl Transfers {
         let mut leads = self.leadership.subscribe();
         tokio::select! {
             ended = tokio::time::timeout(within, in_time) => ended.unwrap_or_else(|_elapsed| {
+                let trouble = progress.trouble();
+                let last = trouble.map_or_else(String::new, |why| format!("; at last {why}"));
                 Err(Failure {
-                    why: format!("it took longer than {} s", within.as_secs()),
+                    why: format!("it took longer than {} s{last}", within.as_secs()),
                     permanent: true,
                     damaged: false,
                 })

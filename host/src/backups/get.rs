@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use serde::Serialize;
 
 use super::{Opened, Which};
@@ -70,14 +70,19 @@ pub fn get(args: GetArgs) -> anyhow::Result<()> {
 async fn fetch(archive: &Archive, entry: Entry, to: PathBuf) -> anyhow::Result<Got> {
     let unwritable = || format!("{} cannot be written", to.display());
     let unfinished = unfinished(&to);
-    let mut file = File::create(&unfinished).with_context(unwritable)?;
+    let created = File::create_new(&unfinished);
+    let mut file =
+        created.with_context(|| format!("{} cannot be written", unfinished.display()))?;
     let progress = output::bar(&entry.key, u64::try_from(entry.bytes).unwrap_or_default());
     let take = |bytes: &[u8]| {
         progress.inc(bytes.len() as u64);
         let written = file.write_all(bytes);
         written.map_err(|error| format!("{} cannot be written: {error}", to.display()))
     };
-    let read = archive.read(&entry.key, take).await;
+    let read = tokio::select! {
+        read = archive.read(&entry.key, take) => read,
+        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted; nothing was kept")),
+    };
     progress.finish_and_clear();
     let kept = match read {
         Ok(sha256) => file

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use contract::{EtcdRestoreStatus, ResourceKind, RestorePhase};
 use kube::Client;
 use kube::api::PostParams;
@@ -79,7 +79,14 @@ pub fn restore(args: RestoreArgs) -> anyhow::Result<()> {
             "EtcdRestore {namespace}/{name}: {cluster} goes on from {}",
             entry.key
         ));
-        let status = follow(&client, &namespace, &name).await?;
+        let status = tokio::select! {
+            status = follow(&client, &namespace, &name) => status?,
+            _ = tokio::signal::ctrl_c() => bail!(
+                "interrupted: the EtcdRestore {namespace}/{name} goes on without this terminal. Follow it with `kubectl \
+                 --namespace {namespace} get etcdrestore {name} --watch`; as long as the members are not stopped it is \
+                 taken back with `kubectl --namespace {namespace} delete etcdrestore {name}`"
+            ),
+        };
         ensure!(
             status.succeeded,
             "the EtcdRestore {namespace}/{name} failed: {}",

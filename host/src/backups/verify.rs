@@ -1,6 +1,5 @@
 //! `binnacle backup verify`: reads a backup whole and says what etcd would find in it.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -89,16 +88,15 @@ pub fn verify(args: VerifyArgs) -> anyhow::Result<()> {
 
 /// Proves it while the bar moves.
 async fn proven(archive: &Archive, entry: &Entry) -> anyhow::Result<Stored> {
-    let read = AtomicI64::new(0);
     let progress = output::bar(&entry.key, u64::try_from(entry.bytes).unwrap_or_default());
     let mut blink = tokio::time::interval(BLINK);
-    let proving = archive.prove(&entry.key, &read);
+    let proving = archive.prove(&entry.key);
     tokio::pin!(proving);
     let stored = loop {
         tokio::select! {
             stored = &mut proving => break stored,
             _ = blink.tick() => {
-                let read = u64::try_from(read.load(Ordering::Relaxed));
+                let read = u64::try_from(archive.passed());
                 progress.set_position(read.unwrap_or_default());
             }
         }

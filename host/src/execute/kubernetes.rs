@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::{
-    Child, EtcdClusterStatus, EventType, ObjectKind, ObjectPrecondition, Preconditions, names,
+    Child, EtcdClusterStatus, EventType, ObjectKind, ObjectPrecondition, Preconditions,
+    SUCCESSOR_REFUSED, names,
 };
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -24,6 +25,9 @@ use crate::events::{self, Saying};
 use crate::observe::{self, WrittenObject};
 use crate::refused;
 
+/// Answers to a dry run that say nothing of the real one: a quota in which the deletion makes room, and a webhook that is
+/// not asked in dry runs (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#side-effects>).
+const SAYS_NOTHING: [&str; 2] = ["exceeded quota", "does not support dry run"];
 /// How long one write may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -191,6 +195,34 @@ where
         }
     };
     Ok(child(kind, &written))
+}
+
+/// Asks the API server by a dry run whether it would create this pod, whose name is still taken. Nothing happens then, so
+/// every other answer, and none, is a refusal.
+pub(super) async fn would_create(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pod: &core::Pod,
+) -> Result<(), Error> {
+    let api: Api<core::Pod> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
+    let mut pod = pod.clone();
+    pod.metadata.generate_name = pod.metadata.name.take().map(|name| [&name, "-"].concat());
+    let params = PostParams {
+        dry_run: true,
+        ..post()
+    };
+    let why = match within(api.create(&params, &pod)).await {
+        Ok(_) => return Ok(()),
+        Err(Error::Conflict { why } | Error::Rejected { why }) => why,
+        // The outer words would say that something may be in place.
+        Err(Error::Lost { why }) => why,
+    };
+    if SAYS_NOTHING.iter().any(|words| why.contains(words)) {
+        return Ok(());
+    }
+    Err(Error::Rejected {
+        why: format!("{SUCCESSOR_REFUSED} ({why})"),
+    })
 }
 
 /// Sets annotations of exactly this pod.

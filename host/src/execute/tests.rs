@@ -347,3 +347,77 @@ async fn a_write_is_awaited_in_the_caches() {
         .put(key.clone(), crate::observe::project::resource(stored));
     assert!(memory.written.is_shown(&world, &key));
 }
+
+/// What the API server would not have is known while the pod before it still stands.
+#[tokio::test]
+async fn a_pod_goes_only_where_a_dry_run_takes_the_one_that_follows() {
+    let answers = [
+        (201, "", "", OutcomeKind::Done),
+        (
+            422,
+            "Invalid",
+            "Pod \"kv-0000-x\" is invalid: spec.tolerations",
+            OutcomeKind::Failed,
+        ),
+        (
+            403,
+            "Forbidden",
+            "pods is forbidden: violates PodSecurity",
+            OutcomeKind::Failed,
+        ),
+        (500, "", "failed calling webhook", OutcomeKind::Failed),
+        (
+            403,
+            "Forbidden",
+            "pods is forbidden: exceeded quota: few, requested: pods=1",
+            OutcomeKind::Done,
+        ),
+        (
+            400,
+            "BadRequest",
+            "admission webhook \"x\" does not support dry run",
+            OutcomeKind::Done,
+        ),
+    ];
+    for (code, reason, message, outcome) in answers {
+        let pods = "/api/v1/namespaces/infra/pods";
+        let mut stands = service(Some("r1"));
+        stands["kind"] = json!("Pod");
+        stands["metadata"]["name"] = json!("kv-0000");
+        let answer = match code {
+            201 => stands.clone(),
+            code => status(code, reason, message),
+        };
+        let server = api_server()
+            .answering("GET", &format!("{pods}/kv-0000"), 200, stands)
+            .answering(
+                "DELETE",
+                &format!("{pods}/kv-0000"),
+                200,
+                status(200, "", ""),
+            )
+            .answering("POST", pods, code, answer);
+        let pod = json!({"metadata": {"name": "kv-0000", "namespace": "infra"}});
+        let mut delete = delete_service();
+        delete.effect = Effect::Delete {
+            kind: ObjectKind::Pod,
+            name: "kv-0000".to_owned(),
+            grace_seconds: None,
+        };
+        delete.pre.successor = Some(serde_json::from_value(pod).expect("a pod"));
+        let (executor, _directory) = executor(&server, Leadership::alone());
+        let outcomes = execute(&executor, &[delete], &mut Memory::default()).await;
+        assert_eq!(outcomes[0].0, outcome, "{message}: {outcomes:?}");
+        let is_deleted = server.changes().iter().any(|one| one.starts_with("DELETE"));
+        assert_eq!(is_deleted, outcome == OutcomeKind::Done, "{message}");
+        if !is_deleted {
+            assert!(
+                outcomes[0].1.starts_with(contract::SUCCESSOR_REFUSED),
+                "{outcomes:?}"
+            );
+        }
+        let (_, asked) = server.bodies().remove(0);
+        assert_eq!(asked["metadata"]["generateName"], json!("kv-0000-"));
+        assert_eq!(asked["metadata"].get("name"), None);
+    }
+}

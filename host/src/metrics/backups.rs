@@ -2,6 +2,7 @@
 //! to restore.
 //!
 //! A backup that never was, or was never proven, counts from the creation of its object, so that an alert on age sees it.
+//! One that is taken once, on demand, or is suspended does not age.
 
 use contract::{EtcdBackupSpec, EtcdBackupStatus, RehearsalVerdict, Resource};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -45,11 +46,15 @@ impl Gauges {
         self.failed
             .get_or_create(&labels)
             .set(i64::from(has_failed));
-        self.stored
-            .get_or_create(&labels)
-            .set(seconds(status.last_success_date.as_ref()));
-        let spec = EtcdBackupSpec::deserialize(&resource.spec);
-        if !spec.is_ok_and(|spec| spec.rehearses()) {
+        let Ok(spec) = EtcdBackupSpec::deserialize(&resource.spec) else {
+            return;
+        };
+        if spec.is_due_again() {
+            self.stored
+                .get_or_create(&labels)
+                .set(seconds(status.last_success_date.as_ref()));
+        }
+        if !spec.rehearses() {
             return;
         }
         let last = status.rehearsal.as_ref();
@@ -93,7 +98,7 @@ pub(super) fn encode(
         ),
         (
             "backup_last_success_timestamp",
-            "When a backup was last stored, in seconds since 1970",
+            "When a backup of a rhythm was last stored, in seconds since 1970",
             seconds,
             stored,
         ),

@@ -202,7 +202,7 @@ fn a_shadow_is_counted_until_its_object_is_gone() {
 #[test]
 fn a_backup_that_was_never_proven_counts_from_its_creation() {
     let (metrics, world) = looked(Leadership::alone());
-    let backup = |name: &str, verify: serde_json::Value, status: serde_json::Value| {
+    let backup = |name: &str, policy: serde_json::Value, status: serde_json::Value| {
         let key = ClusterKey {
             kind: contract::ResourceKind::EtcdBackup,
             name: name.to_owned(),
@@ -213,20 +213,24 @@ fn a_backup_that_was_never_proven_counts_from_its_creation() {
             name: name.to_owned(),
             uid: name.to_owned(),
             created: Millis(1_000_000),
-            spec: json!({"storageType": "S3", "backupPolicy": {"verify": verify}}),
+            spec: json!({"storageType": "S3", "backupPolicy": policy}),
             status,
             ..resource()
         };
         world.backups.put(key, resource);
     };
     let rehearsal = json!({"verdict": "Restores", "at": "2026-11-20T00:00:03Z", "lastSuccessDate": "2026-11-20T00:00:03Z"});
-    backup("never", json!("restore"), json!({}));
+    let rhythm = json!({"verify": "restore", "backupIntervalInSecond": 60});
+    backup("never", rhythm.clone(), json!({}));
+    let mut suspended = rhythm;
+    suspended["suspend"] = json!(true);
+    backup("suspended", suspended, json!({}));
     backup(
         "proven",
-        json!("restore"),
+        json!({"verify": "restore"}),
         json!({"succeeded": true, "rehearsal": rehearsal}),
     );
-    backup("plain", json!(null), json!({"Reason": "no bucket"}));
+    backup("plain", json!({}), json!({"Reason": "no bucket"}));
     let page = metrics.render().expect("a page");
     let has = |line: &str| assert!(page.contains(line), "{line}\n{page}");
     has("binnacle_backup_proven_timestamp_seconds{namespace=\"infra\",name=\"never\"} 1000");
@@ -235,6 +239,11 @@ fn a_backup_that_was_never_proven_counts_from_its_creation() {
     has("binnacle_backup_last_success_timestamp_seconds{namespace=\"infra\",name=\"never\"} 1000");
     has("binnacle_backup_failed{namespace=\"infra\",name=\"plain\"} 1");
     assert!(!page.contains("proven_timestamp_seconds{namespace=\"infra\",name=\"plain\"}"));
+    for ageless in ["plain", "proven", "suspended"] {
+        let line =
+            format!("last_success_timestamp_seconds{{namespace=\"infra\",name=\"{ageless}\"}}");
+        assert!(!page.contains(&line), "{line}");
+    }
 }
 
 /// What docs/examples/alerts.yaml asks for is there to be scraped.

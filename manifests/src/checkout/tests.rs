@@ -4,7 +4,8 @@ use semver::Version;
 use tempfile::TempDir;
 
 use super::*;
-use crate::release::{New, TABLE, promote, release};
+use crate::fault::line_with;
+use crate::release::{New, TABLE, deprecate, promote, release};
 
 fn version(text: &str) -> Version {
     text.parse().expect("a version")
@@ -46,6 +47,21 @@ fn change(checkout: &TempDir, file: &str, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).expect("written");
 }
 
+/// The files that would be written anew, each with the line that is told of it.
+fn stale_files(checkout: &TempDir) -> Vec<(String, usize)> {
+    let faults = stale(checkout.path()).expect("compared");
+    faults
+        .into_iter()
+        .map(|fault| (fault.file, fault.line))
+        .collect()
+}
+
+/// The line of a file that holds this, from 1.
+fn line(checkout: &TempDir, file: &str, word: &str) -> usize {
+    let text = fs::read_to_string(checkout.path().join(file)).expect("a file");
+    line_with(&text, word)
+}
+
 fn judged(checkout: &TempDir) -> Vec<String> {
     let faults = judge(checkout.path()).expect("judged");
     faults.iter().map(ToString::to_string).collect()
@@ -54,10 +70,7 @@ fn judged(checkout: &TempDir) -> Vec<String> {
 #[test]
 fn what_was_written_is_fresh_and_in_order() {
     let checkout = checkout();
-    assert_eq!(
-        stale(checkout.path()).expect("compared"),
-        Vec::<PathBuf>::new()
-    );
+    assert_eq!(stale_files(&checkout), []);
     assert_eq!(judged(&checkout), Vec::<String>::new());
 }
 
@@ -67,10 +80,8 @@ fn a_file_that_no_object_stands_in_is_stale_and_goes() {
     let checkout = checkout();
     let left = checkout.path().join("manifests/rbac/left_over.yaml");
     fs::write(&left, "kind: Role").expect("written");
-    assert_eq!(
-        stale(checkout.path()).expect("compared"),
-        [PathBuf::from("manifests/rbac/left_over.yaml")]
-    );
+    let wanted = ("manifests/rbac/left_over.yaml".to_owned(), 1);
+    assert_eq!(stale_files(&checkout), [wanted]);
     write(checkout.path()).expect("written");
     assert!(!left.exists());
 }
@@ -90,9 +101,110 @@ fn a_published_bundle_that_was_edited_is_refused() {
         "{refused}"
     );
     assert!(
-        refused.contains("it was edited. Take it back with `git checkout -- bundle/0.1.0`"),
+        refused.contains("it was edited. Take it back with `git checkout COMMIT -- bundle/0.1.0`"),
         "{refused}"
     );
+}
+
+/// Also when the edit was committed meanwhile.
+#[test]
+fn an_edit_of_a_published_bundle_is_found_in_the_history() {
+    let checkout = checkout();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(checkout.path());
+        command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
+        let done = command.args(arguments).output().expect("git");
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message=published"]);
+    let csv = "bundle/0.1.0/manifests/binnacle.clusterserviceversion.yaml";
+    change(&checkout, csv, "maturity: alpha", "maturity: stable");
+    let at = format!("{csv}:{}: ", line(&checkout, csv, "maturity: stable"));
+    for _ in ["edited", "committed"] {
+        let refused = stale(checkout.path()).expect_err("a refusal").to_string();
+        assert!(
+            refused.starts_with(&at),
+            "{refused} does not begin with {at}"
+        );
+        assert!(
+            !refused.contains("COMMIT"),
+            "{refused} does not say from where"
+        );
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--allow-empty", "--message=edited"]);
+    }
+    git(&["checkout", "--quiet", "HEAD~2", "--", "bundle"]);
+    let more = "bundle/0.1.0/manifests/more.yaml";
+    fs::write(checkout.path().join(more), "kind: Pod\n").expect("written");
+    let refused = stale(checkout.path()).expect_err("a refusal").to_string();
+    assert!(
+        refused.starts_with(&format!("{more}:1: ")) && refused.contains("was added. Remove it"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_generated_file_that_is_no_text_is_refused_with_its_line() {
+    let checkout = checkout();
+    let file = "catalog/configs/binnacle/more.yaml";
+    fs::write(checkout.path().join(file), b"schema: x\n\xff").expect("written");
+    let refused = stale(checkout.path()).expect_err("a refusal").to_string();
+    assert!(
+        refused.contains("more.yaml:2: this is no text. "),
+        "{refused}"
+    );
+}
+
+/// opm serves all files of the folder or none.
+#[test]
+fn a_further_catalog_file_that_is_no_yaml_is_refused_with_its_line() {
+    let checkout = checkout();
+    let file = "catalog/configs/binnacle/more.yaml";
+    fs::write(
+        checkout.path().join(file),
+        "schema: olm.channel\nentries: [\n",
+    )
+    .expect("written");
+    assert_eq!(stale_files(&checkout), [(file.to_owned(), 1)]);
+    let said = judged(&checkout);
+    assert!(
+        said.iter()
+            .any(|fault| fault.starts_with(&format!("{file}:3: this is no YAML"))),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn deprecations_that_tell_nobody_are_refused() {
+    let checkout = checkout();
+    let table = Table::read(checkout.path()).expect("a table");
+    let deprecated = deprecate(&table, &version("0.1.0"), "Go on to 0.2.0").expect("deprecated");
+    save(checkout.path(), &deprecated).expect("written");
+    assert_eq!(judged(&checkout), Vec::<String>::new());
+    let catalog = read(&checkout.path().join(catalog::FILE))
+        .expect("read")
+        .expect("text");
+    for (from, to, words) in [
+        (
+            "message: Go on to 0.2.0",
+            "message: ''",
+            "olm.bundle binnacle.v0.1.0 is deprecated without a word why",
+        ),
+        (
+            "    name: binnacle.v0.1.0\n    schema",
+            "    name: binnacle.v0.1.1\n    schema",
+            "olm.bundle binnacle.v0.1.1 is deprecated and not there",
+        ),
+    ] {
+        fs::write(checkout.path().join(catalog::FILE), &catalog).expect("written");
+        change(&checkout, catalog::FILE, from, to);
+        let said = judged(&checkout);
+        let is_said = said.iter().any(|fault| fault.contains(words));
+        assert!(is_said, "{words}: {said:?}");
+    }
 }
 
 #[test]
@@ -115,10 +227,8 @@ fn a_page_further_down_is_stale() {
     let checkout = checkout();
     let page = checkout.path().join("catalog/configs/README.md");
     fs::write(&page, "key: [a").expect("written");
-    assert_eq!(
-        stale(checkout.path()).expect("compared"),
-        [PathBuf::from("catalog/configs/README.md")]
-    );
+    let wanted = ("catalog/configs/README.md".to_owned(), 1);
+    assert_eq!(stale_files(&checkout), [wanted]);
 }
 
 #[test]
@@ -139,10 +249,9 @@ fn the_newest_bundle_that_was_edited_is_stale() {
     let checkout = checkout();
     let file = "bundle/0.2.0/manifests/binnacle.clusterserviceversion.yaml";
     change(&checkout, file, "maturity: alpha", "maturity: stable");
-    assert_eq!(
-        stale(checkout.path()).expect("compared"),
-        [PathBuf::from(file)]
-    );
+    let line = line(&checkout, file, "maturity: stable");
+    assert!(line > 1);
+    assert_eq!(stale_files(&checkout), [(file.to_owned(), line)]);
 }
 
 #[test]

@@ -79,23 +79,13 @@ pub fn promote(
 ) -> Result<Table, Vec<Fault>> {
     let mut table = table.clone();
     let head = table.of(Channel::Prod).next_back().cloned();
-    let known: Vec<_> = table
-        .releases
-        .iter()
-        .map(|release| release.version.to_string())
-        .collect();
+    let not_there = unknown(&table, version);
     let Some(release) = table
         .releases
         .iter_mut()
         .find(|release| release.version == *version)
     else {
-        return refuse(
-            format!(
-                "there is no release {version}; there are {}",
-                known.join(", ")
-            ),
-            "Name one of them, or make it first with `make release`",
-        );
+        return not_there;
     };
     if let Some(head) = head.as_ref().filter(|head| head.version >= *version) {
         return refuse(
@@ -117,6 +107,24 @@ pub fn promote(
     judged(table)
 }
 
+/// The table in which a release is one that nobody should run any more. Its edges stay: whoever runs it moves on from it.
+///
+/// # Errors
+/// There is no such release, or no word why.
+pub fn deprecate(table: &Table, version: &Version, message: &str) -> Result<Table, Vec<Fault>> {
+    let mut table = table.clone();
+    let not_there = unknown(&table, version);
+    let Some(release) = table
+        .releases
+        .iter_mut()
+        .find(|release| release.version == *version)
+    else {
+        return not_there;
+    };
+    release.deprecated = Some(message.trim().to_owned());
+    judged(table)
+}
+
 fn refuse(what: String, remedy: &str) -> Result<Table, Vec<Fault>> {
     Err(vec![Fault {
         file: super::TABLE.to_owned(),
@@ -124,6 +132,18 @@ fn refuse(what: String, remedy: &str) -> Result<Table, Vec<Fault>> {
         what,
         remedy: remedy.to_owned(),
     }])
+}
+
+fn unknown(table: &Table, version: &Version) -> Result<Table, Vec<Fault>> {
+    let known = table.releases.iter();
+    let known: Vec<_> = known.map(|release| release.version.to_string()).collect();
+    refuse(
+        format!(
+            "there is no release {version}; there are {}",
+            known.join(", ")
+        ),
+        "Name one of them, or make it first with `make release`",
+    )
 }
 
 fn never_pushed(release: &Release) -> String {
@@ -235,6 +255,29 @@ mod tests {
         let pushed = release(&table, new("0.1.0")).expect("its digest");
         assert_eq!(pushed.releases.len(), 1);
         promote(&pushed, &version, Some("sha256:01".to_owned())).expect("promoted");
+    }
+
+    #[test]
+    fn a_deprecated_release_keeps_its_edges_and_says_why() {
+        let version = |text: &str| text.parse::<Version>().expect("a version");
+        let table = deprecate(&four(), &version("0.3.0"), " Go on to 0.4.0 ").expect("deprecated");
+        assert_eq!(
+            table.releases[2].deprecated.as_deref(),
+            Some("Go on to 0.4.0")
+        );
+        let mut as_before = table.clone();
+        as_before.releases[2].deprecated = None;
+        assert_eq!(as_before, four());
+        let text = table.text().expect("text");
+        assert_eq!(Table::parse(&text).as_ref(), Ok(&table));
+
+        let refused = refusal(deprecate(&four(), &version("0.3.0"), " "));
+        assert!(
+            refused.contains("0.3.0 is deprecated without a word why. Say in `deprecated`"),
+            "{refused}"
+        );
+        let refused = refusal(deprecate(&four(), &version("0.5.0"), "gone"));
+        assert!(refused.contains("there is no release 0.5.0"), "{refused}");
     }
 
     #[test]

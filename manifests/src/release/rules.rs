@@ -23,6 +23,8 @@ pub(crate) fn faults(table: &Table, text: &str) -> Vec<Fault> {
         judge.entry(at, release);
         if !seen.insert(&release.version) {
             judge.say(at, "version", format!("{} is there twice", release.version), "Remove one of the two entries, or give it a version of its own: a version that was published never changes");
+            // Edges between two of one name say nothing further.
+            continue;
         }
         let before = at
             .checked_sub(1)
@@ -88,6 +90,9 @@ impl Judge<'_> {
 
     /// What can be said of an entry alone.
     fn entry(&mut self, at: usize, release: &Release) {
+        if has_tag(&release.image) {
+            self.say(at, "image", format!("the image {} has a tag beside its digest, which would become a part of its bundle's name", release.image), "Leave the tag out: REPOSITORY@sha256:…");
+        }
         if !is_by_digest(&release.image) {
             self.say(at, "image", format!("the image {} has no digest", release.image), "Name it as REPOSITORY@sha256:… with the 64 digits that the registry answered to the push");
         }
@@ -100,6 +105,17 @@ impl Judge<'_> {
                     release.version
                 ),
                 "Leave away the + and what follows it",
+            );
+        }
+        if release.channels.contains_key(&Channel::Prod) && !release.version.pre.is_empty() {
+            self.say(
+                at,
+                "channels.prod",
+                format!(
+                    "{} is a candidate by its own name and stands in prod",
+                    release.version
+                ),
+                "Promote the release that comes of it",
             );
         }
         if release.upgrades_from > release.version {
@@ -115,6 +131,18 @@ impl Judge<'_> {
         }
         if !release.channels.contains_key(&Channel::Testing) {
             self.say(at, "channels", format!("{} is not in testing", release.version), "Every release goes to testing first: `make release VERSION=… CHANNEL=testing`, then `make promote`");
+        }
+        if release
+            .deprecated
+            .as_ref()
+            .is_some_and(|why| why.trim().is_empty())
+        {
+            self.say(
+                at,
+                "deprecated",
+                format!("{} is deprecated without a word why", release.version),
+                "Say in `deprecated` what is wrong with it and where to go (MESSAGE=… of `make deprecate`), or take the line out",
+            );
         }
         if release.created.parse::<Timestamp>().is_err() {
             self.say(
@@ -139,6 +167,9 @@ impl Judge<'_> {
             .last();
         let expected = before.map(Release::name);
         if edge.replaces == expected {
+            if let Some(before) = before.filter(|before| before.version < release.upgrades_from) {
+                self.beyond_the_promise(at, release, before, channel);
+            }
             return;
         }
         let remedy = match &expected {
@@ -159,6 +190,26 @@ impl Judge<'_> {
             },
         };
         self.say(at, &section, what, &remedy);
+    }
+
+    /// An edge is walked at once, whatever the range says.
+    fn beyond_the_promise(
+        &mut self,
+        at: usize,
+        release: &Release,
+        before: &Release,
+        channel: Channel,
+    ) {
+        let (version, from, name) = (&release.version, &release.upgrades_from, channel.name());
+        let what = format!(
+            "whoever runs {} goes to {version} at once in {name}, and that takes over from {from} on",
+            before.version
+        );
+        let remedy = format!(
+            "Say upgrades-from = \"{}\" if that is so, or bring a release in between to {name} first",
+            before.version
+        );
+        self.say(at, "upgrades-from", what, &remedy);
     }
 
     fn why_wrong(
@@ -263,12 +314,20 @@ pub(crate) fn is_pushed(image: &str) -> bool {
     digest.bytes().any(|digit| digit != b'0')
 }
 
+/// Whether a tag stands between the repository and the digest. A port is none.
+fn has_tag(image: &str) -> bool {
+    let named = image.split_once('@').map_or("", |(name, _)| name);
+    let last = named.rsplit('/').next().unwrap_or_default();
+    last.contains(':')
+}
+
 /// Whether an image is named by `@sha256:` and 64 digits.
 pub(crate) fn is_by_digest(image: &str) -> bool {
     image
         .split_once("@sha256:")
         .is_some_and(|(repository, digest)| {
             !repository.is_empty()
+                && !repository.contains(char::is_whitespace)
                 && digest.len() == 64
                 && digest
                     .bytes()

@@ -84,7 +84,68 @@ pub(crate) fn catalog(file: &str, content: &str) -> Vec<Fault> {
             AGAIN,
         );
     }
+    deprecations(&mut judged, &documents, &names, &known);
     judged.found
+}
+
+/// What is wrong with a further file beside the catalog: a broken one keeps `opm` from serving any of them.
+pub(crate) fn other(file: &str, content: &str) -> Vec<Fault> {
+    let mut judged = Judged::new(file, content);
+    judged.documents();
+    judged.found
+}
+
+/// Whoever runs what is deprecated is told so by its name: a name that is not there tells nobody.
+fn deprecations(
+    judged: &mut Judged<'_>,
+    documents: &[Value],
+    channels: &BTreeSet<&str>,
+    bundles: &BTreeSet<&str>,
+) {
+    let all: Vec<_> = documents
+        .iter()
+        .filter(|one| one["schema"] == "olm.deprecations")
+        .collect();
+    judged.expect(
+        all.len() <= 1,
+        "olm.deprecations",
+        format!(
+            "a package has one list of deprecations and this has {}",
+            all.len()
+        ),
+        AGAIN,
+    );
+    let mut seen = BTreeSet::new();
+    for entry in all.into_iter().flat_map(|one| items(one, "/entries")) {
+        let (schema, name) = (
+            text(entry, "/reference/schema"),
+            text(entry, "/reference/name"),
+        );
+        let is_known = match schema {
+            "olm.package" => name.is_empty(),
+            "olm.channel" => channels.contains(name),
+            "olm.bundle" => bundles.contains(name),
+            _ => false,
+        };
+        judged.expect(
+            is_known,
+            "olm.deprecations",
+            format!("{schema} {name} is deprecated and not there"),
+            AGAIN,
+        );
+        judged.expect(
+            seen.insert((schema, name)),
+            "olm.deprecations",
+            format!("{schema} {name} is deprecated twice"),
+            AGAIN,
+        );
+        judged.expect(
+            !text(entry, "/message").trim().is_empty(),
+            "olm.deprecations",
+            format!("{schema} {name} is deprecated without a word why"),
+            AGAIN,
+        );
+    }
 }
 
 /// One head, from which following what each replaces reaches every entry.

@@ -189,6 +189,14 @@ impl EtcdBackupSpec {
         self.interval().is_some() || self.schedule().is_some() || !self.before().is_empty()
     }
 
+    /// Whether another one is due at some time, by a rhythm that is not suspended.
+    #[must_use]
+    pub fn is_due_again(&self) -> bool {
+        let policy = self.backup_policy.as_ref();
+        let is_suspended = policy.is_some_and(|policy| policy.suspend == Some(true));
+        (self.interval().is_some() || self.schedule().is_some()) && !is_suspended
+    }
+
     /// Whether all that is stored goes when the object is deleted.
     #[must_use]
     pub fn takes_stored_along(&self) -> bool {

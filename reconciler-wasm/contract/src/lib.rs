@@ -58,7 +58,7 @@ pub use module::{
     ModuleSource, OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
     ReconcilerModuleStatus, SelfTest,
 };
-pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef};
+pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef, SUCCESSOR_REFUSED};
 pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
 pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};

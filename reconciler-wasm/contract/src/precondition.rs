@@ -2,13 +2,17 @@
 //!
 //! Which of it an effect must carry is the envelope's rule.
 
+use k8s_openapi::api::core::v1::Pod;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClusterId, Fingerprint, MemberId};
 
+/// How the outcome of an effect begins whose [`Preconditions::successor`] the API server would not create.
+pub const SUCCESSOR_REFUSED: &str = "the API server would not create the pod that is to follow";
+
 /// What a fresh read must show immediately before the effect. An absent field asks for nothing; which fields an
 /// effect must carry is the envelope's rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions {
     /// UID of the resource. Always there.
@@ -61,6 +65,10 @@ pub struct Preconditions {
     /// stops, and for the one that it fills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<RestoreRef>,
+    /// The pod that is to be made in the place of one that is deleted: the API server must be willing to create it, as a
+    /// dry run tells. A quota that is used up does not count, because the deletion makes room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<Box<Pod>>,
 }
 
 /// An EtcdRestore of the resource's namespace.

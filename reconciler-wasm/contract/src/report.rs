@@ -121,6 +121,8 @@ reasons! {
     MovingLeader,
     /// `spec.pod` changed: the members' pods are made again one at a time, the leader's last.
     Reshaping,
+    /// `spec.pod` as it is makes no pod that runs: no further member is touched.
+    ReshapeStuck,
     /// A member left etcd's list; its pod and its disk are being deleted.
     MemberDeparting,
     /// A member's pod is gone and is made again on its own disk.

@@ -160,6 +160,9 @@ pub struct ProofRun {
     /// When it began.
     #[serde(default)]
     pub started_at: String,
+    /// When it came to nothing for a reason that may pass; it is read again after a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<String>,
 }
 
 /// What a backup is, read from its first byte to its last. Members take nothing but these very bytes.

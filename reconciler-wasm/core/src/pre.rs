@@ -5,6 +5,7 @@
 use contract::{
     Action, Effect, EventType, Membership, ObjectPrecondition, Preconditions, Reason, Resource,
 };
+use k8s_openapi::api::core::v1::Pod;
 
 /// An effect with only the resource's identity as its precondition.
 pub(crate) fn action(resource: &Resource, effect: Effect) -> Action {
@@ -64,6 +65,11 @@ impl ActionExt for Action {
         self
     }
 
+    fn followed_by(mut self, pod: Pod) -> Self {
+        self.pre.successor = Some(Box::new(pod));
+        self
+    }
+
     fn on_members(mut self, membership: &Membership) -> Self {
         self.pre.cluster_id = Some(membership.cluster_id);
         self.pre.members = Some(membership.fingerprint());
@@ -77,6 +83,8 @@ pub(crate) trait ActionExt {
     fn present(self, uid: &str) -> Self;
     /// No object of that name exists.
     fn absent(self) -> Self;
+    /// The API server is willing to create this pod in the place of the deleted one.
+    fn followed_by(self, pod: Pod) -> Self;
     /// The member list is the one decided on.
     fn on_members(self, membership: &Membership) -> Self;
 }

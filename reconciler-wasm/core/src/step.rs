@@ -20,6 +20,7 @@ mod join;
 mod last_words;
 mod late;
 mod leave;
+mod lost;
 mod old_pods;
 mod recover;
 mod renew;
@@ -35,7 +36,7 @@ pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
-    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Observed, Reason, SpaceCure,
+    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Reason, SpaceCure,
 };
 
 pub(crate) use recover::Change;
@@ -43,7 +44,6 @@ pub(crate) use restore::Change as Restoring;
 pub(crate) use zero::{Sleep, refuse_zero};
 
 use crate::assess::{Living, Situation, Stage};
-use crate::quorum;
 use crate::validate::Cluster;
 
 /// How soon to look again while something is under way.
@@ -213,7 +213,7 @@ fn formed(
     let Some(membership) = living.membership else {
         let is_taken = upgrade::rescue(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
-            say_quorum_lost(situation, cluster_id, living, step);
+            lost::say(situation, cluster_id, living, step);
             if !is_taken {
                 consent::begin(cluster, situation, cluster_id, living, step);
             }
@@ -236,7 +236,7 @@ fn formed(
         || reshape::rescue(cluster, situation, membership, living, step)
         || space::cure(cluster, situation, membership, living, step)
         || !cluster.tls.is_sound()
-        || repair::replace(situation, membership, living, step)
+        || repair::replace(cluster, situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
@@ -249,111 +249,6 @@ fn formed(
     }
     storage::grow(cluster, situation, living, step);
     furnish::hold_back_failing(situation, step);
-}
-
-fn say_quorum_lost(
-    situation: &Situation<'_>,
-    cluster_id: ClusterId,
-    living: &Living<'_>,
-    step: &mut Step,
-) {
-    let other = match situation.snapshot.etcd.membership.seen() {
-        Some(list) if list.cluster_id != cluster_id => Some(list),
-        Some(_) | None => None,
-    };
-    if let Some(list) = other {
-        step.find(
-            FindingKind::Blocked,
-            Reason::ClusterIdMismatch,
-            format!(
-                "{} answers as cluster {}, but this cluster is {cluster_id}. Nothing is changed. Find out who started \
-                 it; restore from a backup if the data of {cluster_id} is gone.",
-                list.from, list.cluster_id
-            ),
-        );
-    } else if let Some(words) = wants_a_user(situation) {
-        step.find(
-            FindingKind::Blocked,
-            Reason::MembersUnknown,
-            format!(
-                "etcd asks who is there (`etcdctl auth enable`) and tells the operator \"{words}\". It serves its clients; \
-                 nothing is changed meanwhile. Put a client's certificate of the user root into the Secret of \
-                 spec.TLS.static.operatorSecret, or turn that off (`etcdctl auth disable`)."
-            ),
-        );
-    } else if living.votes().has_quorum() {
-        let votes = living.votes();
-        step.find(
-            FindingKind::Waiting,
-            Reason::MembersUnknown,
-            format!(
-                "{} of {} voters are healthy, but none confirms the member list: they elect a leader, or are very slow. \
-                 Nothing is changed until one does.",
-                votes.healthy, votes.voters
-            ),
-        );
-    } else {
-        let votes = living.votes();
-        let complaints: Vec<String> = living
-            .voters()
-            .filter(|member| !member.is_healthy())
-            .map(|member| format!("{}: {}", member.name, repair::lost_words(member)))
-            .collect();
-        let all_lost = living
-            .voters()
-            .all(|member| member.disk == crate::assess::Disk::Lost);
-        let (kind, reason, way) = if all_lost {
-            (
-                FindingKind::Blocked,
-                Reason::DataLost,
-                "No disk is left. Restore the cluster from a backup.".to_owned(),
-            )
-        } else if let Some(offer) = consent::offer(situation, living) {
-            (
-                FindingKind::Blocked,
-                Reason::QuorumLost,
-                format!(
-                    "Nothing is removed or deleted: the members that have their disks hold the only copy of the data, \
-                     and can be read with --consistency=s. Bring a lost disk or a node back, or restore from a \
-                     backup. {offer}"
-                ),
-            )
-        } else {
-            (
-                FindingKind::Waiting,
-                Reason::QuorumLost,
-                "Waiting for them to come back. Nothing is removed or deleted meanwhile."
-                    .to_owned(),
-            )
-        };
-        step.find(
-            kind,
-            reason,
-            format!(
-                "{} of {} voters are healthy; {} are needed. {}. {way}",
-                votes.healthy,
-                votes.voters,
-                quorum::quorum(votes.voters),
-                complaints.join("; ")
-            ),
-        );
-    }
-    step.look_again(Millis::seconds(1), Reason::QuorumLost);
-}
-
-/// The words of an etcd with users of its own, to which the operator is none of them.
-fn wants_a_user(situation: &Situation<'_>) -> Option<&'static str> {
-    let etcd = &situation.snapshot.etcd;
-    let Observed::Unknown(of_list) = &etcd.membership else {
-        return None;
-    };
-    let of_members = etcd.endpoints.iter().filter_map(|one| match &one.status {
-        Observed::Unknown(why) => Some(why),
-        Observed::Seen(_) | Observed::Absent => None,
-    });
-    let mut told = of_members.chain([of_list]);
-    let refusals = ["user name is empty", "permission denied"];
-    told.find_map(|why| refusals.into_iter().find(|words| why.contains(words)))
 }
 
 const fn rank(kind: FindingKind) -> u8 {

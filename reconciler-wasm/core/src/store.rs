@@ -21,6 +21,11 @@ pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Fi
     };
     let field = store.field();
     let Some(place) = Place::of(spec) else {
+        if !has_block(spec, store) {
+            return Err(invalid(format!(
+                "spec.{type_field} is {store}, and there is no spec.{field} that says where in it. Add it."
+            )));
+        }
         return Err(invalid(format!(
             "spec.{type_field} is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
         )));
@@ -31,6 +36,16 @@ pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Fi
         )));
     }
     Ok(place)
+}
+
+const fn has_block(spec: &EtcdBackupSpec, store: StoreKind) -> bool {
+    match store {
+        StoreKind::S3 => spec.s3.is_some(),
+        StoreKind::Abs => spec.abs.is_some(),
+        StoreKind::Gcs => spec.gcs.is_some(),
+        StoreKind::Oss => spec.oss.is_some(),
+        StoreKind::Pvc => spec.pvc.is_some(),
+    }
 }
 
 /// What a Secret lacks of which one key of each list must be there. Where no key must be, no Secret is asked for.

@@ -5,8 +5,8 @@
 mod pod;
 
 use contract::{
-    EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, PodPolicy, QUOTA_VARIABLE,
-    QuorumRecovery, Reason, Resource, TlsPolicy, TlsRole, TlsSecrets, names,
+    EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, MemberHealth, PodPolicy,
+    QUOTA_VARIABLE, QuorumRecovery, Reason, Resource, TlsPolicy, TlsRole, TlsSecrets, names,
 };
 use pod::{check_pod, with_settings};
 use semver::Version;
@@ -164,11 +164,13 @@ pub(crate) fn as_it_runs(
     memory.cluster_id?;
     // What cannot be read, the host cannot judge by either.
     serde_path(&resource.spec).ok()?;
-    let images = memory.member_records.iter();
-    let (repository, version) = images
-        .filter_map(|record| record.image.as_deref()?.rsplit_once(":v"))
-        .filter_map(|(repository, tag)| Some((repository, Version::parse(tag).ok()?)))
-        .min_by(|one, other| one.1.cmp(&other.1))?;
+    // Who is down may have an image that never ran.
+    let images = memory.member_records.iter().filter_map(|record| {
+        let (repository, tag) = record.image.as_deref()?.rsplit_once(":v")?;
+        let is_down = record.health != MemberHealth::Healthy;
+        Some((is_down, Version::parse(tag).ok()?, repository))
+    });
+    let (_, version, repository) = images.min()?;
     let mut running = resource.clone();
     let spec = running.spec.as_object_mut()?;
     spec.insert("repository".to_owned(), repository.into());

@@ -176,7 +176,7 @@ fn told(status: &EtcdBackupStatus) -> String {
     words.collect::<Vec<_>>().join(" | ")
 }
 
-async fn fill(cluster: &Cluster, values: usize) -> Result<()> {
+pub(crate) async fn fill(cluster: &Cluster, values: usize) -> Result<()> {
     let address = cluster.client_address().await?;
     // A Service that was just made may lead nowhere yet.
     let mut etcd = wait::until("an answer of etcd", PATIENCE, async || {

@@ -165,7 +165,7 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(crate) async fn new(
-        scenario: &'a mut Scenario,
+        scenario: &'a Scenario,
         (kind, block, secret): (&'static str, Value, Value),
         values: usize,
     ) -> Result<Self> {
@@ -198,7 +198,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    async fn apply(&self, name: &str) -> Result<()> {
+    pub(super) async fn apply(&self, name: &str) -> Result<()> {
         let mut wanted = manifest(name, &client_url("http", &self.cluster), Value::Null);
         let asked = wanted["spec"].as_object_mut().context("no spec")?;
         asked.remove("s3");

@@ -1,6 +1,6 @@
-//! A restore of members that speak TLS, after the loss of their quorum.
+//! A restore of members that speak TLS, after the loss of their quorum, from a store whose authority nobody else knows.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use tests::scenario::Scenario;
 
 use super::{identity, succeeded, wish};
@@ -10,9 +10,23 @@ use crate::minio::MinIo;
 /// Members that speak TLS keep their certificates; the quorum was lost with two disks.
 pub(crate) async fn with_tls(scenario: &mut Scenario) -> Result<()> {
     scenario.load_operator().await?;
-    let store = MinIo::start(scenario).await?;
+    let store = MinIo::start_sealed(scenario).await?;
+    let mut untold = store.secret("aws");
+    let keys = untold["stringData"].as_object_mut();
+    keys.context("no keys")?.remove("ca.crt");
+    apply(scenario, &untold).await?;
+    let cluster = backup::sealed(scenario).await?;
+    backup::back_up_sealed(scenario, &cluster, &store, 30).await?;
+    let distrusted = backup::ended(scenario, "sealed").await?;
+    ensure!(
+        !distrusted.succeeded && distrusted.reason.contains("certificate"),
+        "it ended as {distrusted:?}"
+    );
+    scenario
+        .kubectl(&["delete", "etcdbackup", "sealed"])
+        .await?;
     apply(scenario, &store.secret("aws")).await?;
-    let cluster = backup::sealed(scenario, &store).await?;
+    backup::back_up_sealed(scenario, &cluster, &store, 60).await?;
     backup::succeeded(scenario, "sealed").await?;
     let uids = identity(&cluster).await?;
 

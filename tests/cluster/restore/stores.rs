@@ -5,8 +5,9 @@ use contract::{GROUP, VERSION};
 use etcd_client::{Client, GetResponse};
 use serde_json::{Value, json};
 use tests::scenario::{Scenario, spec};
+use tests::testbed::wait;
 
-use super::{show, succeeded};
+use super::{PATIENCE, show, succeeded};
 use crate::backup::{KEY, LARGE, SMALL, Source, apply};
 use crate::emulators::Emulator;
 
@@ -29,7 +30,7 @@ pub(crate) async fn from_alibaba(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// A cluster is backed up, and another one is born from it and grows: the same keys with the same values.
-async fn born(
+pub(super) async fn born(
     scenario: &mut Scenario,
     (kind, block, secret): (&'static str, Value, Value),
     values: usize,
@@ -51,7 +52,14 @@ async fn born(
     succeeded(scenario, "born").await?;
     cluster.becomes_healthy(3).await?;
     let mut before = Client::connect([source.cluster.client_address().await?], None).await?;
-    let mut after = Client::connect([cluster.client_address().await?], None).await?;
+    let address = cluster.client_address().await?;
+    // A Service whose pods are only just ready may lead nowhere yet.
+    let mut after = wait::until("an answer of what was born", PATIENCE, async || {
+        let mut etcd = Client::connect([&address], None).await?;
+        etcd.status().await?;
+        Ok(etcd)
+    })
+    .await?;
     // One answer holds no more than 4 MiB.
     for key in (0..values).map(|number| format!("kept/{number}")) {
         let [before, after] = [

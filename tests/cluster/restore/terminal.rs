@@ -98,10 +98,18 @@ async fn is_fetched_whole_or_not_at_all(
     ensure!(proven.contains("is a whole backup"), "{proven}");
     eprintln!("{proven}");
 
-    // Of the highest revision, and none.
-    let damaged = format!("{KEY}_v99999_2026-01-01-00:00:00");
+    // Of the highest revision, and none; first of an earlier life of the cluster, then the newest there is.
     let bytes = std::fs::read(&file)?;
     let half = bytes[..bytes.len() / 2].to_vec();
+    let earlier = format!("{KEY}_v99999_2026-01-01-00:00:00");
+    store.bucket()?.write(&earlier, half.clone()).await?;
+    let unclear = backup(scenario, &["verify", "often"], 2).await?;
+    ensure!(
+        unclear.contains(&earlier) && unclear.contains("--key"),
+        "{unclear}"
+    );
+    store.bucket()?.delete(&earlier).await?;
+    let damaged = format!("{KEY}_v99999_2099-01-01-00:00:00");
     store.bucket()?.write(&damaged, half).await?;
     let refused = backup(scenario, &["verify", "often"], 2).await?;
     ensure!(

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
-use super::releases::{PROMOTED, REPOSITORY, VERSIONS, newer_definition};
+use super::releases::{DEPRECATED, PROMOTED, REPOSITORY, VERSIONS, newer_definition};
 use super::{Published, Releases};
 use crate::testbed::Progress;
 use crate::testbed::registry::Registry;
@@ -62,6 +62,28 @@ impl Publication {
         Self::of(registry, program, &modules, &[], &name, folder, progress).await
     }
 
+    /// Releases of the same images in a catalog that has these versions alone; files go into `folder`.
+    pub async fn again(
+        &self,
+        registry: &Registry,
+        versions: &[&str],
+        promoted: &[&str],
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let mut releases = Releases::new(folder)?;
+        for version in versions {
+            let image = self.release(version)?.release.image.clone();
+            let made = releases.add(version, image, newer_definition)?;
+            push_bundle(registry, made).await?;
+            if promoted.contains(version) {
+                releases.promote(version)?;
+            }
+        }
+        let name = format!("{REPOSITORY}-catalog-growing");
+        Self::publish(registry, releases, &name, progress).await
+    }
+
     /// Releases of these versions and modules, and the catalog of that name.
     async fn of(
         registry: &Registry,
@@ -86,6 +108,10 @@ impl Publication {
             if promoted.contains(version) {
                 releases.promote(version)?;
             }
+        }
+        let (deprecated, _) = DEPRECATED;
+        if promoted.iter().any(|version| *version > deprecated) {
+            releases.deprecate(DEPRECATED)?;
         }
         Self::publish(registry, releases, catalog, progress).await
     }

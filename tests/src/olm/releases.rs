@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use manifests::{Bundle, New, Release, Table, catalog, promote, release};
+use manifests::{Bundle, New, Release, Table, catalog, deprecate, promote, release};
 use serde_json::{Value, json};
 
 /// The repository of the operator's image, beside which its bundles lie, and the package.
@@ -15,8 +15,12 @@ pub const REPOSITORY: &str = "binnacle";
 pub const VERSIONS: [&str; 4] = ["0.1.0", "0.2.0", "0.3.0", "0.4.0"];
 /// Those that are promoted to `prod`.
 pub const PROMOTED: [&str; 2] = ["0.2.0", "0.4.0"];
+/// The one that nobody should run any more, and what is said of it.
+pub const DEPRECATED: (&str, &str) = ("0.1.0", "It is the oldest. Go on to 0.2.0 or newer");
 /// The first version whose custom resource has the further field.
 const NEWER_DEFINITION: &str = "0.3.0";
+/// That field.
+pub const NEWER_FIELD: &str = "note";
 
 /// A release.
 #[derive(Clone, Debug)]
@@ -60,6 +64,7 @@ impl Releases {
                 releases.promote(version)?;
             }
         }
+        releases.deprecate(DEPRECATED)?;
         Ok(releases)
     }
 
@@ -102,6 +107,16 @@ impl Releases {
     pub fn promote(&mut self, version: &str) -> Result<()> {
         let frozen = self.release(version)?.bundle.image().digest();
         self.table = accepted(promote(&self.table, &version.parse()?, Some(frozen)))?;
+        self.follow_the_table()
+    }
+
+    /// Says of one that nobody should run it any more, and why.
+    pub fn deprecate(&mut self, (version, message): (&str, &str)) -> Result<()> {
+        self.table = accepted(deprecate(&self.table, &version.parse()?, message))?;
+        self.follow_the_table()
+    }
+
+    fn follow_the_table(&mut self) -> Result<()> {
         for one in &mut self.all {
             let entry = self.table.releases.iter();
             let mut entry = entry.filter(|entry| entry.version == one.release.version);
@@ -152,7 +167,7 @@ pub fn newer_definition(release: &Release, object: &mut Value) {
         .is_ok_and(|from| release.version >= from);
     if is_newer && object["kind"] == "CustomResourceDefinition" {
         let schema = &mut object["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        schema["properties"]["spec"]["properties"]["note"] =
+        schema["properties"]["spec"]["properties"][NEWER_FIELD] =
             json!({"type": "string", "description": "A field of a newer release."});
     }
 }

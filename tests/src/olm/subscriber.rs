@@ -190,12 +190,46 @@ impl Subscriber {
         .await
     }
 
+    /// Deletes the plans that wait for approval, which keep OLM from looking at the channel again.
+    pub async fn forget_plans(&self) -> Result<()> {
+        self.kubectl(&["delete", "installplans", "--all"])
+            .await
+            .map(drop)
+    }
+
+    /// The InstallPlans, whatever has become of them.
+    pub async fn plans(&self) -> Result<Vec<Value>> {
+        self.list("installplans").await
+    }
+
+    /// Waits until the Subscription has a condition whose message holds all of `words`.
+    pub async fn is_told(&self, condition: &str, words: &str) -> Result<()> {
+        wait::until(format!("the condition {condition}"), PATIENCE, async || {
+            let show = ["get", "subscription", PACKAGE, "--output=json"];
+            let found: Value = serde_json::from_str(&self.kubectl(&show).await?)?;
+            let conditions = found["status"]["conditions"].as_array();
+            let told = conditions
+                .and_then(|all| all.iter().find(|one| one["type"] == condition))
+                .with_context(|| format!("there are {conditions:?}"))?;
+            let message = told["message"].as_str().unwrap_or_default();
+            let is_so = told["status"] == "True" && message.contains(words);
+            ensure!(is_so, "it says {told}");
+            Ok(())
+        })
+        .await
+    }
+
     /// Waits until the version is installed, its operator runs and the one before is gone.
     pub async fn succeeds(&self, version: &str) -> Result<()> {
+        self.succeeds_within(version, PATIENCE).await
+    }
+
+    /// The same, for a way that has more than one step.
+    pub async fn succeeds_within(&self, version: &str, patience: Duration) -> Result<()> {
         let wanted = name(version);
         wait::until(
             format!("{wanted} in {}", self.namespace()),
-            PATIENCE,
+            patience,
             async || {
                 let phases = self.phases().await?;
                 let is_alone = phases.len() == 1

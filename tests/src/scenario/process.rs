@@ -106,6 +106,8 @@ impl Operator {
             .args(["--listen-addr", &address.to_string()])
             .args(["--operator-image", OPERATOR_IMAGE])
             .args(["--log", "info,kube=warn,host=debug"])
+            // As the Deployment has it.
+            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

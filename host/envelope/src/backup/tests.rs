@@ -152,6 +152,7 @@ fn a_run_is_recorded_first_and_is_the_only_one() {
             state: TransferState::Running {
                 bytes: 1,
                 bytes_per_second: 1,
+                trouble: None,
             },
         });
     }
@@ -171,9 +172,23 @@ fn an_old_backup_may_be_deleted_and_never_the_newest_nor_what_is_not_its_own() {
         "dir/etcd.backup_v10000_2026-11-21-16:00:00",
     );
     assert_eq!(refusals(vec![delete(old)], &backup(60)), "");
-    assert_eq!(refusal(&delete(old), &fresh(None, &[old, new])), "");
+    let newer = "dir/etcd.backup_v10001_2026-11-21-19:00:00";
+    assert_eq!(refusal(&delete(old), &fresh(None, &[old, newer])), "");
+    // By time it is the newest, by its number it is not: a clock went wrong, or the cluster began anew.
+    assert!(!refusal(&delete(old), &fresh(None, &[old, new])).is_empty());
     let words = refusal(&delete(new), &fresh(None, &[old, new]));
     assert!(words.contains("is the newest backup there is"), "{words}");
+    // The cluster began anew in between: neither the highest revision goes nor what was taken last.
+    let (high, last) = (
+        "dir/etcd.backup_v9999_2026-11-21-15:00:00",
+        "dir/etcd.backup_v1_2026-11-21-18:00:00",
+    );
+    let lives = fresh(None, &[old, high, new, last]);
+    assert_eq!(refusal(&delete(old), &lives), "");
+    for kept in [new, last] {
+        let words = refusal(&delete(kept), &lives);
+        assert!(words.contains("is the newest backup there is"), "{words}");
+    }
     assert!(!refusal(&delete(old), &fresh(None, &[old])).is_empty());
     assert!(!refusal(&delete(old), &fresh(None, &[new])).is_empty());
     assert!(!refusal(&delete(old), &fresh(Some("r1"), &[old, new])).is_empty());

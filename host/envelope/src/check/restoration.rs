@@ -3,6 +3,8 @@
 //! The EtcdRestore must be proven on this very read. A cluster that lives is given up only by a consent that names it;
 //! one that is not known to live loses no disk before the one that comes of it is whole.
 
+use std::collections::BTreeSet;
+
 use contract::{
     EtcdClusterStatus, EtcdView, Observed, Preconditions, Restoration, RestorationStage,
 };
@@ -49,13 +51,17 @@ pub(super) fn check_restoration(
         (Some(before), after) if before == after => same_plan(same, next, what),
         (Some(RestorationStage::Waiting) | None, RestorationStage::Stopping) => {
             let head = proven(next, restore, what)?;
+            given_up_before(resource, next, head, what)?;
             given_up(head, resource, etcd, what)
         }
         (Some(RestorationStage::Stopping), RestorationStage::Filling) => {
-            if etcd.endpoints.is_empty() {
+            if !etcd.endpoints.is_empty() {
+                return kept("no member of before is left that could answer");
+            }
+            if has_new_founders(next) {
                 Ok(())
             } else {
-                kept("no member of before is left that could answer")
+                kept("its members are new ones")
             }
         }
         (Some(RestorationStage::Filling), RestorationStage::Growing) => {
@@ -74,17 +80,25 @@ pub(super) fn check_restoration(
     }
 }
 
-/// The seed and the token of a filling are those of its beginning.
+/// Whether the plan names members, each once and none of before.
+fn has_new_founders(next: &Restoration) -> bool {
+    let names: BTreeSet<&String> = next.founders.iter().collect();
+    let is_of_before = |name: &&String| next.given_up.contains(name);
+    !names.is_empty() && names.len() == next.founders.len() && !names.iter().any(is_of_before)
+}
+
+/// The founders and the token of a filling are those of its beginning.
 fn same_plan(
     known: Option<&Restoration>,
     next: &Restoration,
     what: impl Fn() -> String,
 ) -> Result<(), Refusal> {
-    let is_same = known.is_some_and(|known| known.seed == next.seed && known.token == next.token);
+    let is_same =
+        known.is_some_and(|known| known.founders == next.founders && known.token == next.token);
     if is_same {
         return Ok(());
     }
-    Err(unasked(&what(), "its member and token stay as they are"))
+    Err(unasked(&what(), "its members and token stay as they are"))
 }
 
 /// The EtcdRestore of this very moment, proven and not over.
@@ -144,6 +158,34 @@ fn given_up(
     ))
 }
 
+/// What another EtcdRestore gave up, whose filling came to nothing, is given up for this one by its own consent alone.
+fn given_up_before(
+    resource: &ResourceHead,
+    next: &Restoration,
+    head: &RestoreHead,
+    what: impl Fn() -> String,
+) -> Result<(), Refusal> {
+    let known = resource
+        .restoration
+        .as_ref()
+        .filter(|_| resource.cluster_id == Observed::Absent);
+    let others = known.filter(|known| known.is_first() && known.uid != next.uid);
+    let Some(id) = others.and_then(|known| known.replaces) else {
+        return Ok(());
+    };
+    let consent = head.spec.as_ref().and_then(|spec| spec.replaces.as_deref());
+    if consent != Some(id.to_string().as_str()) {
+        return Err(unasked(
+            &what(),
+            "spec.replaces of the EtcdRestore names the cluster that another one gave up",
+        ));
+    }
+    if next.replaces != Some(id) {
+        return Err(unasked(&what(), "it remembers which cluster is given up"));
+    }
+    Ok(())
+}
+
 fn consents(head: &RestoreHead, resource: &ResourceHead) -> bool {
     let consent = head.spec.as_ref().and_then(|spec| spec.replaces.as_deref());
     let recorded = resource.cluster_id.seen().map(ToString::to_string);
@@ -197,7 +239,7 @@ pub(super) fn check_restoration_stop(
     })
 }
 
-/// The pod of the plan is made again as long as it does not run and nothing came of it: what its disk may hold is the
+/// A pod of the plan is made again as long as it does not run and nothing came of it: what its disk may hold is the
 /// backup's alone.
 fn check_refilling(
     name: &str,
@@ -208,8 +250,8 @@ fn check_refilling(
     let what = || format!("pod {name} is made again to fill its disk from a backup");
     let restoration = at(resource, RestorationStage::Filling, what)?;
     proven(restoration, restore, what)?;
-    if restoration.seed.as_deref() != Some(name) {
-        return Err(unasked(&what(), "it is the member of the plan"));
+    if !is_founder(name, restoration) {
+        return Err(unasked(&what(), "it is a member of the plan"));
     }
     if resource.cluster_id != Observed::Absent {
         return Err(unasked(&what(), "no cluster id is recorded"));
@@ -221,7 +263,7 @@ fn check_refilling(
     Ok(())
 }
 
-/// The one pod that fills its disk is that of the plan, and no cluster has come of it yet.
+/// The pods that fill their disks are those of the plan, and no cluster has come of it yet.
 pub(super) fn check_filling(
     name: &str,
     pre: &Preconditions,
@@ -234,14 +276,18 @@ pub(super) fn check_filling(
     proven(restoration, restore, what)?;
     let missing = if asked != Some(&restoration.uid) {
         "the status is with that EtcdRestore"
-    } else if restoration.seed.as_deref() != Some(name) {
-        "it is the member of the plan"
+    } else if !is_founder(name, restoration) {
+        "it is a member of the plan"
     } else if resource.cluster_id != Observed::Absent {
         "no cluster id is recorded"
     } else {
         return Ok(());
     };
     Err(unasked(&what(), missing))
+}
+
+fn is_founder(name: &str, restoration: &Restoration) -> bool {
+    restoration.founders.iter().any(|founder| founder == name)
 }
 
 /// The claim of one who was there before goes only once the cluster is whole again.

@@ -124,6 +124,21 @@ fn two_steps_that_bear_on_the_quorum_are_refused() {
     assert_eq!(rules(vec![remove(2), restart]), ["TooMany"]);
 }
 
+/// It is shown to the API server and to those who have a say in what it takes.
+#[test]
+fn a_pod_that_is_only_asked_about_is_none_that_may_not_be() {
+    let of = |pod: serde_json::Value| {
+        let mut restart = delete(ObjectKind::Pod, "a-1");
+        restart.pre.object = present("u");
+        restart.pre.successor = Some(serde_json::from_value(pod).expect("a pod"));
+        rules(vec![restart])
+    };
+    assert_eq!(of(pod_json()), [""; 0]);
+    let mut odd = pod_json();
+    odd["spec"]["hostNetwork"] = json!(true);
+    assert!(!of(odd).is_empty());
+}
+
 #[test]
 fn an_action_for_another_resource_is_refused() {
     let mut foreign = event("Formed", "x");

@@ -2,9 +2,9 @@
 //! that the cluster is with.
 //!
 //! The first and the last are the operator's own image with these very words, the middle one is etcd's tool in the image
-//! that the member runs. The store's Secret is in the first alone. Shares no code with the reconciler.
+//! that the member runs, told exactly whom the plan has. The store's Secret is in the first alone. Shares no code with the reconciler.
 
-use contract::{EtcdBackupSpec, EtcdRestoreSpec, Place, Snapshot, StoreKind, names};
+use contract::{EtcdBackupSpec, EtcdRestoreSpec, Place, Restoration, Snapshot, StoreKind, names};
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, PersistentVolumeClaimVolumeSource, Pod, PodSpec, SecretVolumeSource, Volume,
 };
@@ -44,7 +44,7 @@ pub(super) fn judge_filling(
     if !is_marked {
         refuse("its annotation does not say whether it is filled".to_owned());
     }
-    let Some((head, source)) = asked(snapshot) else {
+    let Some(asked) = asked(snapshot) else {
         refuse("no EtcdRestore that is proven asks for it".to_owned());
         return;
     };
@@ -84,7 +84,7 @@ pub(super) fn judge_filling(
                 container.name
             ));
         }
-        if let Some(what) = why_not_as_expected(container, name, &head, &source) {
+        if let Some(what) = why_not_as_expected(container, name, &asked) {
             refuse(format!("the container {}: {what}", container.name));
         }
     }
@@ -93,8 +93,16 @@ pub(super) fn judge_filling(
     }
 }
 
-/// The EtcdRestore that the stored status is with, and where its backup is.
-fn asked(snapshot: &Snapshot) -> Option<(RestoreHead, EtcdBackupSpec)> {
+/// What the stored status is with.
+struct Asked {
+    restoration: Restoration,
+    /// The EtcdRestore of it, proven and not over.
+    head: RestoreHead,
+    /// Where its backup is.
+    source: EtcdBackupSpec,
+}
+
+fn asked(snapshot: &Snapshot) -> Option<Asked> {
     let restoration = ResourceHead::of(&snapshot.resource).restoration?;
     let restores = snapshot.restores.seen()?;
     let own = restores
@@ -102,16 +110,15 @@ fn asked(snapshot: &Snapshot) -> Option<(RestoreHead, EtcdBackupSpec)> {
         .find(|resource| resource.uid == restoration.uid)?;
     let head = RestoreHead::of(own);
     let source = head.spec.as_ref().map(EtcdRestoreSpec::source)?;
-    (head.proof.is_some() && !head.deleted && !head.over).then_some((head, source))
+    (head.proof.is_some() && !head.deleted && !head.over).then_some(Asked {
+        restoration,
+        head,
+        source,
+    })
 }
 
 /// Says what of a container is not as it must be; none when all is.
-fn why_not_as_expected(
-    container: &Container,
-    member: &str,
-    head: &RestoreHead,
-    source: &EtcdBackupSpec,
-) -> Option<String> {
+fn why_not_as_expected(container: &Container, member: &str, asked: &Asked) -> Option<String> {
     let allowed = Container {
         args: container.args.clone(),
         command: container.command.clone(),
@@ -168,16 +175,16 @@ fn why_not_as_expected(
     if found != verbs {
         return Some(format!("it does {found:?}"));
     }
-    let sha256 = head.proof.as_ref().map(|proof| proof.sha256.as_str());
+    let sha256 = asked.head.proof.as_ref().map(|proof| proof.sha256.as_str());
     let wrong = rest.iter().find(|word| {
         let (flag, value) = word.split_once('=').unwrap_or((word, ""));
         let is_allowed = if is_tool {
-            is_tools(word, flag, value, member)
+            is_tools(word, flag, value, member, &asked.restoration)
         } else {
             match flag {
                 "--skip" => true,
                 "--sha256" => is_fetch && Some(value) == sha256,
-                "--source" => is_fetch && is_source(value, source),
+                "--source" => is_fetch && is_source(value, &asked.source),
                 _ => false,
             }
         };
@@ -186,10 +193,10 @@ fn why_not_as_expected(
     if let Some(word) = wrong {
         return Some(format!("the argument {word:?}"));
     }
-    let needed: &[&str] = if is_fetch {
-        &["--sha256=", "--source="]
-    } else {
-        &[]
+    let needed: &[&str] = match (is_tool, is_fetch) {
+        (true, _) => &["--initial-cluster=", "--initial-cluster-token="],
+        (false, true) => &["--sha256=", "--source="],
+        (false, false) => &[],
     };
     let missing = needed
         .iter()
@@ -197,23 +204,38 @@ fn why_not_as_expected(
     missing.map(|flag| format!("the argument {flag} is missing"))
 }
 
-/// A word of the command line of etcd's tool: this member alone, in the folder of the filling, and the hash is checked.
-fn is_tools(word: &str, flag: &str, value: &str, member: &str) -> bool {
+/// A word of the command line of etcd's tool: into the folder of the filling, as one of those whom the plan has, and the
+/// hash is checked.
+fn is_tools(word: &str, flag: &str, value: &str, member: &str, plan: &Restoration) -> bool {
     let folder = format!("{}/{}", names::DATA_MOUNT, names::FILLING_FOLDER);
     match flag {
         "--name" => value == member,
         "--data-dir" => value == format!("{folder}/data"),
-        "--initial-cluster" => value.split(',').all(|entry| {
-            entry
-                .split_once('=')
-                .is_some_and(|(name, _)| name == member)
-        }),
+        "--initial-cluster" => is_of_founders(value, &plan.founders),
+        "--initial-cluster-token" => plan.token.as_deref() == Some(value),
         "--initial-advertise-peer-urls" => value
             .split(',')
             .all(|url| names::member_of_url(url) == Some(member)),
-        "--initial-cluster-token" | "--bump-revision" | "--mark-compacted" | "--help" => true,
+        "--bump-revision" | "--mark-compacted" | "--help" => true,
         _ => word == format!("{folder}/{}", names::FETCHED_FILE),
     }
+}
+
+/// Two members with the same data and unlike lists would be two clusters.
+fn is_of_founders(initial_cluster: &str, founders: &[String]) -> bool {
+    let listed: Option<Vec<&str>> = initial_cluster
+        .split(',')
+        .map(|entry| {
+            let (name, url) = entry.split_once('=')?;
+            (names::member_of_url(url) == Some(name)).then_some(name)
+        })
+        .collect();
+    listed.is_some_and(|mut listed| {
+        listed.sort_unstable();
+        let mut founders: Vec<&str> = founders.iter().map(String::as_str).collect();
+        founders.sort_unstable();
+        listed == founders
+    })
 }
 
 fn is_source(value: &str, source: &EtcdBackupSpec) -> bool {
@@ -244,7 +266,7 @@ pub(super) fn is_stores_secret(
         secret_name: secret.secret_name.clone(),
         ..SecretVolumeSource::default()
     };
-    let place = asked(snapshot).and_then(|(_, source)| Place::of(&source));
+    let place = asked(snapshot).and_then(|asked| Place::of(&asked.source));
     volume.name == names::STORE_VOLUME
         && *secret == whole
         && place.is_some_and(|place| {
@@ -258,7 +280,7 @@ pub(super) fn is_stores_claim(
     claim: &PersistentVolumeClaimVolumeSource,
     snapshot: &Snapshot,
 ) -> bool {
-    let place = asked(snapshot).and_then(|(_, source)| Place::of(&source));
+    let place = asked(snapshot).and_then(|asked| Place::of(&asked.source));
     volume == names::STORE_VOLUME
         && claim.read_only == Some(true)
         && place

@@ -63,6 +63,7 @@ fn one_reading_at_a_time() {
             state: TransferState::Running {
                 bytes: 0,
                 bytes_per_second: 0,
+                trouble: None,
             },
         }),
     }));

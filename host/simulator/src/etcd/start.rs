@@ -5,6 +5,7 @@
 use contract::{ClusterId, MemberId};
 
 use super::{Data, Etcd, Op, Peer, hash};
+use crate::kubernetes::Filling;
 
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 const BOOTSTRAPPED: &str = "member has already been bootstrapped";
@@ -58,11 +59,7 @@ impl Etcd {
                 Some(_) | None => Start::Runs,
             };
         }
-        let listed: Vec<(&str, &str)> = flags
-            .initial_cluster
-            .split(',')
-            .filter_map(|entry| entry.split_once('='))
-            .collect();
+        let listed = listed(flags.initial_cluster);
         if flags.state == "new" {
             self.bootstrap(disk, name, &listed, flags.token, peers)
         } else {
@@ -70,25 +67,33 @@ impl Etcd {
         }
     }
 
-    /// Fills an empty disk from a backup: the only member of another cluster, with the writes that the backup has.
-    pub(crate) fn fill_disk(
-        &mut self,
-        disk: u32,
-        name: &str,
-        url: &str,
-        token: &str,
-        writes: &[u32],
-    ) {
-        let cluster = ClusterId(hash(&(token, name)));
-        let me = MemberId(hash(&(token, name, "filled")));
-        self.names.insert(me, name.to_owned());
-        self.urls.insert(me, url.to_owned());
-        let mut data = Data::new(cluster, me);
-        data.push(1, Op::AddVoter(me));
+    /// Fills an empty disk from a backup: a member of another cluster, with the writes that the backup has.
+    pub(crate) fn fill_disk(&mut self, disk: u32, name: &str, filling: &Filling, writes: &[u32]) {
+        let (token, listed) = (&filling.token, listed(&filling.initial_cluster));
+        let cluster = ClusterId(hash(&(token, &listed, "filled")));
+        let mut data = self.founder(cluster, name, &listed, token);
         for write in writes {
             data.push(1, Op::Write(*write));
         }
         self.disks.insert(disk, Some(data));
+    }
+
+    /// The data of one of those who found a cluster.
+    fn founder(
+        &mut self,
+        cluster: ClusterId,
+        name: &str,
+        listed: &[(&str, &str)],
+        token: &str,
+    ) -> Data {
+        let id = |name: &str| MemberId(hash(&(token, name)));
+        let mut data = Data::new(cluster, id(name));
+        for (name, url) in listed {
+            self.names.insert(id(name), (*name).to_owned());
+            self.urls.insert(id(name), (*url).to_owned());
+            data.push(1, Op::AddVoter(id(name)));
+        }
+        data
     }
 
     fn bootstrap(
@@ -100,8 +105,7 @@ impl Etcd {
         peers: &[Peer],
     ) -> Start {
         let cluster = ClusterId(hash(&(token, listed)));
-        let id = |name: &str| MemberId(hash(&(token, name)));
-        let me = id(name);
+        let me = MemberId(hash(&(token, name)));
         let knows_me = |data: &Data| {
             data.cluster == cluster && data.rows().iter().any(|row| row.id == me && row.started)
         };
@@ -112,12 +116,7 @@ impl Etcd {
         {
             return Start::Exits(BOOTSTRAPPED);
         }
-        let mut data = Data::new(cluster, me);
-        for (name, url) in listed {
-            self.names.insert(id(name), (*name).to_owned());
-            self.urls.insert(id(name), (*url).to_owned());
-            data.push(1, Op::AddVoter(id(name)));
-        }
+        let data = self.founder(cluster, name, listed, token);
         self.disks.insert(disk, Some(data));
         Start::Runs
     }
@@ -161,6 +160,12 @@ impl Etcd {
         self.disks.insert(disk, Some(data));
         Start::Runs
     }
+}
+
+/// The names and peer URLs of `--initial-cluster`.
+fn listed(initial_cluster: &str) -> Vec<(&str, &str)> {
+    let entries = initial_cluster.split(',');
+    entries.filter_map(|entry| entry.split_once('=')).collect()
 }
 
 /// Why a binary does not start on this data: etcd goes up by one minor version and never down.

@@ -55,7 +55,9 @@ impl Keeping {
                     return Err("the store is away".to_owned());
                 }
                 let own = revision_of(key);
-                let newest = self.objects.iter().all(|one| one.revision <= own);
+                let taken = |key: &str| key.rsplit_once('_').map(|(_, at)| at.to_owned());
+                let newest = self.objects.iter().all(|one| one.revision <= own)
+                    || self.objects.iter().all(|one| taken(&one.key) <= taken(key));
                 let is_running =
                     |pod: &Pod| pod.key == *key && pod.gone.is_none() && pod.ends > self.now;
                 let rehearsed = self.pods.iter().any(is_running);

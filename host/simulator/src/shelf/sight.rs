@@ -104,6 +104,7 @@ impl Keeping {
             TransferState::Running {
                 bytes: 0,
                 bytes_per_second: 0,
+                trouble: None,
             }
         } else if moving.is_stored {
             TransferState::Done(Stored {

@@ -23,6 +23,12 @@ pub(crate) fn words(error: &Error) -> String {
         (Some(code), None) => code.to_owned(),
         (None, _) => chain(error),
     };
+    // What rustls says when the first bytes are none of its own.
+    let no_tls = if said.contains("InvalidContentType") {
+        "; it speaks no TLS, which an endpoint without http:// asks for"
+    } else {
+        ""
+    };
     let what = if error.kind() == ErrorKind::PermissionDenied {
         "refuses these credentials"
     } else if error.kind() == ErrorKind::NotFound {
@@ -30,7 +36,7 @@ pub(crate) fn words(error: &Error) -> String {
     } else {
         "failed"
     };
-    format!("the store {what} ({said})")
+    format!("the store {what} ({said}{no_tls})")
 }
 
 /// A field of the store's answer, as opendal prints it: `code: "NoSuchBucket"`.
@@ -70,6 +76,17 @@ mod tests {
             "the store does not have it (NoSuchBucket: The specified bucket does not exist)"
         );
         assert!(is_permanent(&error));
+    }
+
+    #[test]
+    fn a_server_without_tls_is_told_from_one_that_is_away() {
+        let cause = std::io::Error::other("received corrupt message of type InvalidContentType");
+        let error = Error::new(ErrorKind::Unexpected, "send http request").set_source(cause);
+        assert!(
+            words(&error).contains("without http://"),
+            "{}",
+            words(&error)
+        );
     }
 
     #[test]

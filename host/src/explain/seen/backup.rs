@@ -69,7 +69,13 @@ fn transfer(view: &BackupView) -> String {
         return "Moved by this host: nothing since its start.\n".to_owned();
     };
     let state = match &transfer.state {
-        TransferState::Running { bytes, .. } => format!("{bytes} bytes streamed so far"),
+        TransferState::Running { bytes, trouble, .. } => {
+            let trouble = trouble.iter().map(|why| format!("; now {why}"));
+            format!(
+                "{bytes} bytes streamed so far{}",
+                trouble.collect::<String>()
+            )
+        }
         TransferState::Done(stored) => format!(
             "{} bytes stored and read back in {}",
             stored.bytes,

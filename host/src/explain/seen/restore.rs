@@ -50,7 +50,10 @@ fn read(view: &RestoreView) -> String {
         return "Read by this host: nothing since its start.\n".to_owned();
     };
     let state = match &transfer.state {
-        TransferState::Running { bytes, .. } => format!("{bytes} bytes so far"),
+        TransferState::Running { bytes, trouble, .. } => {
+            let trouble = trouble.iter().map(|why| format!("; now {why}"));
+            format!("{bytes} bytes so far{}", trouble.collect::<String>())
+        }
         TransferState::Done(stored) => format!("{} bytes, all of it", stored.bytes),
         TransferState::Failed { why, .. } => format!("failed, {why}"),
     };

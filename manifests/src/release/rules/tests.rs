@@ -123,6 +123,47 @@ fn an_image_without_a_digest_is_refused() {
 }
 
 #[test]
+fn an_image_with_a_tag_or_a_blank_is_refused() {
+    let (repository, digest) = DIGEST.split_once('@').expect("a digest");
+    check(
+        DIGEST,
+        &format!("{repository}:v1@{digest}"),
+        4,
+        "the image quay.io/binnacle/binnacle:v1@sha256:",
+    );
+    check(
+        DIGEST,
+        &format!("quay.io/ binnacle@{digest}"),
+        4,
+        "the image quay.io/ binnacle@sha256:",
+    );
+    let with_port = DIGEST.replacen("quay.io", "quay.io:5000", 1);
+    assert_eq!(
+        said(&good().replace(DIGEST, &with_port)),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_candidate_in_prod_is_refused() {
+    let text = good().replace("0.4.0\"\ncreated", "0.4.0-rc.1\"\ncreated");
+    let said = said(&text);
+    assert_eq!(said.len(), 1, "{said:#?}");
+    let words = "manifests/releases.toml:35: 0.4.0-rc.1 is a candidate by its own name and stands in prod. Promote";
+    assert!(said[0].starts_with(words), "{said:#?}");
+}
+
+#[test]
+fn a_release_that_is_deprecated_without_a_word_is_refused() {
+    check(
+        "bundle = \"sha256:00\"\n",
+        "bundle = \"sha256:00\"\ndeprecated = \" \"\n",
+        7,
+        "0.1.0 is deprecated without a word why",
+    );
+}
+
+#[test]
 fn a_duplicate_is_refused() {
     let said = said(&good().replacen("version = \"0.2.0\"", "version = \"0.1.0\"", 1));
     assert!(
@@ -155,13 +196,34 @@ fn a_promotion_that_strands_a_release_of_testing_is_refused() {
         text[last..].replacen("0.1.0", "0.4.0", 1)
     );
     let said = said(&text);
-    assert_eq!(said.len(), 1, "{said:#?}");
-    assert!(
-        said[0].contains(
-            "whoever runs 0.3.0 has no way to 0.4.0 in prod. Say upgrades-from = \"0.3.0\""
-        ),
-        "{said:#?}"
+    for words in [
+        "whoever runs 0.3.0 goes to 0.4.0 at once in testing, and that takes over from 0.4.0 on. Say upgrades-from = \"0.3.0\"",
+        "whoever runs 0.2.0 goes to 0.4.0 at once in prod, and that takes over from 0.4.0 on. Say upgrades-from = \"0.2.0\"",
+        "whoever runs 0.3.0 has no way to 0.4.0 in prod. Say upgrades-from = \"0.3.0\"",
+    ] {
+        assert!(
+            said.iter().any(|one| one.contains(words)),
+            "{words}: {said:#?}"
+        );
+    }
+}
+
+/// `replaces` is an edge, too, and takes people past what the release promises to take over.
+#[test]
+fn a_promotion_past_the_promise_is_refused() {
+    let text = good();
+    let last = text
+        .rfind("upgrades-from = \"0.1.0\"")
+        .expect("the newest release");
+    let text = format!(
+        "{}{}",
+        &text[..last],
+        text[last..].replacen("0.1.0", "0.3.0", 1)
     );
+    let said = said(&text);
+    assert_eq!(said.len(), 1, "{said:#?}");
+    let words = "manifests/releases.toml:32: whoever runs 0.2.0 goes to 0.4.0 at once in prod, and that takes over from 0.3.0 on";
+    assert!(said[0].starts_with(words), "{said:#?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The blocks of a spec that say where backups are, one for each kind of store.
 //!
-//! Keys are those of the archived operator. Knows no credentials, only the Secrets' names.
+//! Keys are those of the archived operator, which had no `pvc`. Knows no credentials, only the Secrets' names.
 
 use serde::{Deserialize, Serialize};
 

@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// The name of one periodic backup, taken apart.
+/// The name of one periodic backup, taken apart. Of two the one with the higher revision is the greater one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackupKey {
     /// etcd's revision.
@@ -125,6 +125,14 @@ pub struct BackupKey {
 }
 
 impl BackupKey {
+    /// Whether it was taken after the other one, by the clocks of those who took them. Where clocks went right and this
+    /// disagrees with the order of the revisions, the other one is of an earlier life of the cluster: before it was made
+    /// anew, or restored with its old revision.
+    #[must_use]
+    pub fn is_younger(&self, other: &Self) -> bool {
+        (&self.at, self.revision) > (&other.at, other.revision)
+    }
+
     /// The object's name, after `prefix`.
     #[must_use]
     pub fn name(&self, prefix: &str) -> String {

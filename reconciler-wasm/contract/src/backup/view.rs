@@ -73,6 +73,9 @@ pub enum TransferState {
         bytes: i64,
         /// On average.
         bytes_per_second: i64,
+        /// What keeps it from going on at this moment, in words; none where nothing is known to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
     },
     /// Stored, read back, and whole.
     Done(Stored),

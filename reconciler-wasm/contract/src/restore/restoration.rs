@@ -24,9 +24,9 @@ pub struct Restoration {
     /// The cluster whose data is given up; none where none had formed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<ClusterId>,
-    /// The member whose disk is filled from the backup.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<String>,
+    /// The members whose disks are filled from the backup, and which found the cluster that comes of it together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub founders: Vec<String>,
     /// Token of the cluster that comes of it: its members can never meet those of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -65,9 +65,9 @@ pub enum RestorationStage {
     Waiting,
     /// The members of before are being stopped. Their volume claims stay.
     Stopping,
-    /// The first member's disk is filled from the backup, and it starts.
+    /// The founders' disks are filled from the backup, and they start.
     Filling,
-    /// The first member answers; the others join it.
+    /// A quorum of the founders answers; whoever is missing follows.
     Growing,
     /// All members are healthy, and the volume claims of before are gone.
     Done,

@@ -4,9 +4,9 @@
 //! lost the store, sets `whenDeleted` to Retain, also while the resource is being deleted.
 
 use contract::{
-    BackupEffect, BackupKey, BackupView, Decision, Effect, EtcdBackupSpec, EventType, Finding,
-    FindingKind, Millis, OLD_FINALIZER, Observed, Place, Reason, STORED_FINALIZER, Snapshot,
-    StoredObject, TransferState,
+    BackupEffect, BackupKey, Decision, Effect, EtcdBackupSpec, EventType, Finding, FindingKind,
+    Millis, OLD_FINALIZER, Observed, Place, Reason, STORED_FINALIZER, Snapshot, StoredObject,
+    TransferState,
 };
 
 use super::course::Course;
@@ -98,9 +98,17 @@ fn left(course: &mut Course<'_>, spec: &EtcdBackupSpec) -> Option<Vec<String>> {
         );
         return None;
     };
-    if is_moving(view) {
-        let words = "What is stored is deleted once the backup under way has ended.";
-        course.find(FindingKind::Waiting, Reason::BackupUnderWay, words);
+    let transfer = view.transfer.as_ref().map(|transfer| &transfer.state);
+    if let Some(TransferState::Running { trouble, .. }) = transfer {
+        let trouble = trouble.as_ref();
+        let but = trouble.map_or_else(String::new, |why| format!(" It is tried again: {why}."));
+        course.find(
+            FindingKind::Waiting,
+            Reason::BackupUnderWay,
+            format!(
+                "What is stored is deleted once the backup under way has ended.{but} {WAY_OUT}"
+            ),
+        );
         course.look_again(run::LATER, Reason::BackupUnderWay);
         return None;
     }
@@ -121,11 +129,6 @@ fn left(course: &mut Course<'_>, spec: &EtcdBackupSpec) -> Option<Vec<String>> {
             None
         }
     }
-}
-
-fn is_moving(view: &BackupView) -> bool {
-    let transfer = view.transfer.as_ref();
-    transfer.is_some_and(|transfer| matches!(transfer.state, TransferState::Running { .. }))
 }
 
 /// The names of a periodic backup; of one that is taken once its name, where it has succeeded.

@@ -109,6 +109,11 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
     let retention = Retention::of(&policy).map_err(in_policy)?;
     let rhythm = Rhythm::of(&policy, &resource.uid).map_err(in_policy)?;
     let rehearsals = rehearsals(&policy).map_err(in_policy)?;
+    if let Some(seconds) = policy.timeout_in_second.filter(|value| *value < 0) {
+        return Err(invalid(format!(
+            "spec.backupPolicy.timeoutInSecond {seconds} is negative. Leave it out or set it to 0 or more."
+        )));
+    }
     let timeout = policy.timeout_in_second.filter(|seconds| *seconds > 0);
     let timeout = timeout.map(|seconds| Millis::seconds(seconds.min(7 * 24 * 3600)));
     Ok(Plan {

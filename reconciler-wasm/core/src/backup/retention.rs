@@ -1,7 +1,8 @@
 //! Which stored backups go: those that no rule of the spec keeps.
 //!
-//! Only objects whose names this backup made are counted or deleted, revisions are compared as numbers, and the newest
-//! stays whatever is asked for.
+//! Only objects whose names this backup made are counted or deleted. Revisions are compared as numbers. Where a cluster was
+//! made anew its revisions began anew too, and those of before are higher: the newest by revision and the newest by time
+//! are kept alike, so that neither the backups of a lost life go for those of an empty one, nor the other way round.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ const AT_ONCE: usize = 16;
 /// The rules. A backup stays that any of them keeps; without a rule all stay.
 #[derive(Default)]
 pub(super) struct Retention {
-    /// So many of the highest revisions.
+    /// So many of the highest revisions, and so many that were taken last.
     last: Option<usize>,
     /// Those that are younger.
     age: Option<Millis>,
@@ -75,13 +76,14 @@ impl Retention {
         if self.keeps_all() {
             return Vec::new();
         }
-        let mut kept: BTreeSet<&str> = own.last().map(|(_, key)| *key).into_iter().collect();
-        kept.extend(
-            own.iter()
-                .rev()
-                .take(self.last.unwrap_or_default())
-                .map(|(_, key)| *key),
-        );
+        let mut latest: Vec<&(BackupKey, &str)> = own.iter().collect();
+        latest.sort_by(|(a, _), (b, _)| (&a.at, a.revision).cmp(&(&b.at, b.revision)));
+        let count = self.last.unwrap_or_default().max(1);
+        let highest = own.iter().rev().take(count);
+        let mut kept: BTreeSet<&str> = highest
+            .chain(latest.into_iter().rev().take(count))
+            .map(|(_, key)| *key)
+            .collect();
         let mut by_time: Vec<(Option<Timestamp>, &str)> = own
             .iter()
             .map(|(name, key)| (clock::of_stamp(&name.at), *key))
@@ -289,6 +291,33 @@ mod tests {
             ..BackupPolicy::default()
         };
         assert_eq!(kept(both), ["11-20-15:00:00", "11-21-03:30:00"]);
+    }
+
+    /// Made anew at 3 o'clock, with revisions that began anew.
+    #[test]
+    fn neither_life_of_a_cluster_goes_for_the_other() {
+        let names = [
+            "b_v900_2026-11-21-01:00:00",
+            "b_v910_2026-11-21-02:00:00",
+            "b_v920_2026-11-21-03:00:00",
+            "b_v1_2026-11-21-04:00:00",
+            "b_v2_2026-11-21-05:00:00",
+            "b_v3_2026-11-21-06:00:00",
+        ];
+        let mut own: Vec<_> = names
+            .iter()
+            .map(|name| (BackupKey::of(name, "b").unwrap(), *name))
+            .collect();
+        own.sort();
+        let goes = |last| {
+            let rules = Retention {
+                last: Some(last),
+                ..Retention::default()
+            };
+            rules.surplus(&own, Millis(0))
+        };
+        assert_eq!(goes(2), [names[3], names[0]]);
+        assert_eq!(goes(1), [names[3], names[4], names[0], names[1]]);
     }
 
     /// Its day does not exist, so nobody knows how old it is.

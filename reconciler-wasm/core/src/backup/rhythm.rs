@@ -46,6 +46,11 @@ impl Rhythm {
         let schedule = policy.schedule.as_deref().filter(|text| !text.is_empty());
         let zone = policy.time_zone.as_deref().filter(|name| !name.is_empty());
         let jitter = policy.jitter_in_second.unwrap_or_default();
+        if jitter < 0 {
+            return Err(format!(
+                "jitterInSecond {jitter} is negative. Leave it out or set it to 0 or more"
+            ));
+        }
         match (interval, schedule) {
             (Some(_), Some(_)) => Err(
                 "backupIntervalInSecond and schedule both say when a backup is taken. Take one of them out".to_owned(),
@@ -60,7 +65,7 @@ impl Rhythm {
             (None, None) => Ok(None),
             (None, Some(schedule)) => {
                 let crontab = Box::new(parse(schedule, zone.unwrap_or("UTC"))?);
-                let jitter = spread(uid, jitter.clamp(0, MOST_JITTER));
+                let jitter = spread(uid, jitter.min(MOST_JITTER));
                 Ok(Some(Self::At { crontab, jitter }))
             }
         }
@@ -148,21 +153,35 @@ fn parse(schedule: &str, zone: &str) -> Result<Crontab, String> {
              \"30 3 * * *\", or one of @hourly, @daily, @weekly, @monthly, @yearly"
         )
     };
-    let count = fields.split_whitespace().count();
-    if count != 5 {
-        return Err(wrong(format!("it has {count} fields and not 5")));
+    match fields.split_whitespace().count() {
+        5 => {}
+        1 => return Err(wrong("it has 1 field and not 5".to_owned())),
+        count => return Err(wrong(format!("it has {count} fields and not 5"))),
     }
-    cronexpr::parse_crontab(&format!("{fields} {zone}")).map_err(|error| {
-        let words = error.to_string();
-        wrong(
-            words
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches(':')
-                .to_owned(),
-        )
-    })
+    let crontab = cronexpr::parse_crontab(&format!("{fields} {zone}"))
+        .map_err(|error| wrong(complaint(&error.to_string())))?;
+    // From a leap year on, whose February has all its days.
+    let from = MakeTimestamp::from_millisecond(A_LEAP_YEAR.0);
+    match from.and_then(|from| crontab.find_next(from)) {
+        Ok(_) => Ok(crontab),
+        Err(_never) => Err(format!(
+            "schedule \"{schedule}\" never comes: no month that it names has such a day. Correct it"
+        )),
+    }
+}
+
+/// The first moment of 2024.
+const A_LEAP_YEAR: Millis = Millis::seconds(1_704_067_200);
+
+/// What is wrong with a crontab: the words beside the mark that its parser puts under a field, else its first line.
+fn complaint(words: &str) -> String {
+    let marked = words.lines().rev().find_map(|line| {
+        let (_, said) = line.split_once('^')?;
+        Some(said.trim_start_matches(['^', '~', ' ']))
+    });
+    let first = words.lines().next().unwrap_or_default();
+    let said = marked.filter(|said| !said.is_empty()).unwrap_or(first);
+    said.trim_end_matches(':').to_owned()
 }
 
 /// Always the same for one object, and spread over the whole while among many.
@@ -283,8 +302,20 @@ mod tests {
     fn what_cannot_be_followed_is_named() {
         let why = |schedule, zone| rhythm(schedule, zone, None).err().unwrap_or_default();
         assert!(why("0 3 * *", None).contains("it has 4 fields and not 5"));
-        assert!(why("0 25 * * *", None).starts_with("schedule \"0 25 * * *\" cannot be read:"));
-        assert!(why("@often", None).contains("it has 1 fields"));
+        let hour = why("0 25 * * *", None);
+        assert!(
+            hour.contains("cannot be read: value must be in range 0..=23; found 25"),
+            "{hour}"
+        );
+        assert!(why("@often", None).contains("it has 1 field and"));
+        assert!(why("0 0 31 2 *", None).contains("never comes"));
+        assert_eq!(why("0 0 29 2 *", None), "");
+        let negative = rhythm("0 3 * * *", None, Some(-4)).err();
+        assert!(
+            negative
+                .unwrap_or_default()
+                .starts_with("jitterInSecond -4 is negative")
+        );
         assert!(why("0 3 * * *", Some("Mars/Base")).contains("is not the IANA name"));
     }
 }

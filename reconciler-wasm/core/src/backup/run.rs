@@ -47,7 +47,7 @@ pub(super) fn begin(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
         wait(course, plan, reason, why);
         return;
     }
-    let source = match source::choose(view, plan.cluster.is_some()) {
+    let source = match source::choose(view, plan.cluster.as_deref()) {
         Ok(source) => source,
         Err(why) => {
             wait(course, plan, Reason::BackupWaiting, why);
@@ -132,11 +132,14 @@ pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, view: &BackupView, ru
         TransferState::Running {
             bytes,
             bytes_per_second,
+            trouble,
         } => {
+            let trouble = trouble.as_ref();
+            let but = trouble.map_or_else(String::new, |why| format!(" It is tried again: {why}."));
             course.find(
                 FindingKind::Doing,
                 Reason::BackupUnderWay,
-                format!("The backup {} is being stored and read back.", run.key),
+                format!("The backup {} is being stored and read back.{but}", run.key),
             );
             progress(course, *bytes, *bytes_per_second);
             course.look_again(PROGRESS, Reason::BackupUnderWay);

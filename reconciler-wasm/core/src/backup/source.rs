@@ -13,14 +13,14 @@ pub(super) struct Source<'a> {
     pub(super) revision: i64,
 }
 
-/// Chooses the endpoint. Of a cluster's own members a follower comes before the leader, which has most to do; of URLs
+/// Chooses the endpoint. Of the members of a cluster that the spec names a follower comes before the leader, which has most to do; of URLs
 /// the one with the highest revision, as it always was.
 ///
 /// # Errors
 /// Why none of them will do, in words.
 pub(super) fn choose<'a>(
     view: &'a BackupView,
-    prefers_followers: bool,
+    cluster: Option<&str>,
 ) -> Result<Source<'a>, String> {
     let answering: Vec<Source<'a>> = view.endpoints.iter().filter_map(source).collect();
     let clusters: BTreeSet<_> = answering
@@ -36,11 +36,11 @@ pub(super) fn choose<'a>(
     }
     let order = |source: &Source<'_>| {
         let follows = source.status.leader != Some(source.status.member_id);
-        (prefers_followers && follows, source.revision, follows)
+        (cluster.is_some() && follows, source.revision, follows)
     };
     // Of equals the first.
     let best = answering.into_iter().rev().max_by_key(order);
-    best.ok_or_else(|| complaints(view))
+    best.ok_or_else(|| complaints(view, cluster))
 }
 
 fn source(endpoint: &SourceEndpoint) -> Option<Source<'_>> {
@@ -54,9 +54,12 @@ fn source(endpoint: &SourceEndpoint) -> Option<Source<'_>> {
     })
 }
 
-fn complaints(view: &BackupView) -> String {
+fn complaints(view: &BackupView, cluster: Option<&str>) -> String {
     if view.endpoints.is_empty() {
-        return "the cluster has no member that could be asked".to_owned();
+        return format!(
+            "there is no EtcdCluster {} in this namespace, or it has no member yet that could be asked",
+            cluster.unwrap_or_default()
+        );
     }
     let words = view.endpoints.iter().map(|endpoint| {
         let why = match &endpoint.status {

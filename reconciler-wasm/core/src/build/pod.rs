@@ -22,7 +22,7 @@ pub(crate) use fill::Filling;
 pub(crate) use start::Start;
 
 use super::{metadata, tls};
-use crate::assess::Living;
+use crate::assess::{Living, Member};
 use crate::validate::Cluster;
 
 /// The user of the `restricted` default.
@@ -79,6 +79,23 @@ pub(crate) fn pod_on_claim(
     )
 }
 
+/// The pod that is made for a member on the disk that it has.
+pub(crate) fn pod_again(
+    cluster: &Cluster,
+    resource: &Resource,
+    living: &Living<'_>,
+    member: &Member<'_>,
+) -> Pod {
+    // Never an older version than the member ran: the cluster may have taken on the newer one.
+    let image = member
+        .record
+        .and_then(|record| record.image.as_deref())
+        .or_else(|| running_image(living))
+        .unwrap_or(&cluster.image);
+    let start = Start::sealed(cluster, member.name);
+    pod_on_claim(cluster, resource, member.name, image, &start)
+}
+
 /// The pod of `member`, whose disk is filled from a backup before etcd starts. It starts sealed: a disk that was not
 /// filled founds nothing.
 pub(crate) fn filled_pod(
@@ -92,7 +109,7 @@ pub(crate) fn filled_pod(
     let annotations = pod.metadata.annotations.get_or_insert_default();
     annotations.insert(names::FILLED_ANNOTATION.to_owned(), "false".to_owned());
     if let Some(spec) = &mut pod.spec {
-        let containers = fill::containers(cluster, member, &cluster.image, &start, filling);
+        let containers = fill::containers(cluster, member, &cluster.image, filling);
         spec.init_containers = Some(containers);
         let volumes = spec.volumes.get_or_insert_default();
         volumes.push(fill::volume(filling));

@@ -66,8 +66,9 @@ pub(super) fn follow(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
         Some(other) if other.stage != RestorationStage::Done => held(
             course,
             format!(
-                "The backup is whole. EtcdCluster {name} is with EtcdRestore {} first.",
-                other.restore
+                "The backup is whole. EtcdCluster {name} is with EtcdRestore {0} first. If that one is not wanted any \
+                 more: kubectl --namespace {1} delete etcdrestore {0}",
+                other.restore, course.snapshot.resource.namespace
             ),
         ),
         Some(_) | None => held(

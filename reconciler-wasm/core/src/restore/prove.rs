@@ -14,6 +14,8 @@ use crate::{clock, pre, store};
 
 /// How long the reading may take. What hangs is noticed earlier.
 const WITHIN: Millis = Millis::seconds(3600);
+/// How soon it is read again after it came to nothing.
+const AGAIN: Millis = Millis::seconds(10);
 
 /// Begins to read the backup, or sees how the reading gets on.
 pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
@@ -26,7 +28,17 @@ pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
         .filter(|(transfer, run)| transfer.run == run.id)
         .map(|(Transfer { run: _, state }, _)| state);
     match own {
-        Some(TransferState::Running { .. }) => wait(
+        Some(TransferState::Running {
+            trouble: Some(why), ..
+        }) => wait(
+            course,
+            FindingKind::Waiting,
+            Reason::RestoreWaiting,
+            format!(
+                "The backup is being read, and nothing is touched before it was: {why}. It is tried again."
+            ),
+        ),
+        Some(TransferState::Running { trouble: None, .. }) => wait(
             course,
             FindingKind::Doing,
             Reason::ProvingSnapshot,
@@ -41,10 +53,7 @@ pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
         Some(TransferState::Failed {
             why,
             permanent: false,
-        }) => {
-            course.status.run = None;
-            hold(course, Reason::RestoreWaiting, why);
-        }
+        }) => pause(course, plan, why),
         // None of this host: it was restarted, or the spec names something else since.
         None => begin(course, plan),
     }
@@ -62,6 +71,7 @@ fn begin(course: &mut Course<'_>, plan: &Plan) {
     let run = ProofRun {
         id: Entropy::of(course.snapshot).token(),
         started_at: clock::spell(course.now()),
+        failed_at: None,
     };
     let effect = Effect::Restore(RestoreEffect::Prove {
         run: run.id.clone(),
@@ -78,6 +88,20 @@ fn begin(course: &mut Course<'_>, plan: &Plan) {
         format!("Reading {path} from its first byte to its last; nothing is touched before."),
     );
     course.look_again(LATER, Reason::ProvingSnapshot);
+}
+
+/// A reason that may pass stands in the status until the next attempt.
+fn pause(course: &mut Course<'_>, plan: &Plan, why: &str) {
+    let now = course.now();
+    let Some(run) = &mut course.status.run else {
+        return;
+    };
+    let failed_at = run.failed_at.get_or_insert_with(|| clock::spell(now));
+    if clock::read(failed_at).is_none_or(|failed| now < failed || now.since(failed) >= AGAIN) {
+        begin(course, plan);
+        return;
+    }
+    hold(course, Reason::RestoreWaiting, why);
 }
 
 fn hold(course: &mut Course<'_>, reason: Reason, why: &str) {

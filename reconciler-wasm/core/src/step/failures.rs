@@ -2,7 +2,7 @@
 //!
 //! Does not know what is tried next.
 
-use contract::{FindingKind, Millis, OutcomeKind, PastOutcome, Reason};
+use contract::{FindingKind, Millis, OutcomeKind, PastOutcome, Reason, SUCCESSOR_REFUSED};
 
 use super::{LATER, Step};
 
@@ -19,7 +19,7 @@ pub(super) fn tell(outcomes: &[PastOutcome], step: &mut Step) {
                 hold_off(step, AFTER_REFUSAL);
                 false
             }
-            OutcomeKind::Failed => !is_not_yet(past),
+            OutcomeKind::Failed => !is_not_yet(past) && !is_refusal_of_a_successor(past),
         };
         if !failed {
             continue;
@@ -43,6 +43,31 @@ pub(super) fn tell(outcomes: &[PastOutcome], step: &mut Step) {
         );
         hold_off(step, LATER);
     }
+}
+
+/// Says of a pod that was to be deleted in the last pass, and was not because the API server would not create the one that
+/// follows. The question is asked again, so that what was corrected goes on. Says whether it was so.
+pub(super) fn tell_refused_successor(outcomes: &[PastOutcome], pod: &str, step: &mut Step) -> bool {
+    let refused = outcomes
+        .iter()
+        .find(|past| past.target == pod && is_refusal_of_a_successor(past));
+    let Some(past) = refused else { return false };
+    step.find_of(
+        FindingKind::Blocked,
+        Reason::ReshapeStuck,
+        pod,
+        format!(
+            "The pod of {pod} is to be made again, and {}. It is left as it is, and so are the others. Correct spec.pod, or \
+             what refuses it.",
+            past.message
+        ),
+    );
+    hold_off(step, LATER);
+    true
+}
+
+fn is_refusal_of_a_successor(past: &PastOutcome) -> bool {
+    past.outcome == OutcomeKind::Failed && past.message.starts_with(SUCCESSOR_REFUSED)
 }
 
 /// Looks again no sooner than after this span: what failed a moment ago would fail again.

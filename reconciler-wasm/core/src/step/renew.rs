@@ -4,8 +4,9 @@
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
-use super::{LATER, SOON, Step, leave};
+use super::{LATER, SOON, Step, failures, leave};
 use crate::assess::{Living, Member, Situation};
+use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::tls::Change;
@@ -80,17 +81,18 @@ pub(super) fn renew(
     }
     let leader = living.leader();
     match outdated.iter().find(|member| member.id != leader) {
-        Some(follower) => restart(situation, membership, follower, voters, step),
+        Some(follower) => restart(cluster, situation, membership, living, follower, step),
         None => leave::move_leader(situation, membership, living, first, step),
     }
     true
 }
 
 fn restart(
+    cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
+    living: &Living<'_>,
     member: &Member<'_>,
-    voters: usize,
     step: &mut Step,
 ) {
     let Some(pod) = member.pod.filter(|pod| pod.deleted.is_none()) else {
@@ -104,9 +106,10 @@ fn restart(
     };
     let mut action = pre::action(resource, effect)
         .present(&pod.uid)
-        .on_members(membership);
+        .on_members(membership)
+        .followed_by(build::pod_again(cluster, resource, living, member));
     action.pre.touches = member.id;
-    action.pre.healthy_voters = u32::try_from(quorum(voters)).ok();
+    action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
     step.actions.push(action);
     let note = format!(
         "{} restarts to trust the authorities of its Secrets",
@@ -118,6 +121,9 @@ fn restart(
         Reason::AuthoritiesChanged,
         note.clone(),
     ));
+    if failures::tell_refused_successor(&situation.snapshot.outcomes, &pod.name, step) {
+        return;
+    }
     let doing = FindingKind::Doing;
     step.find_of(
         doing,

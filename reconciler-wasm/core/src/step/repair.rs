@@ -4,12 +4,13 @@
 //! the quorum.
 
 mod oom;
+mod unproven;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
 
 use super::{LATER, SOON, Step, birth::apply, ended, image, last_words, leave, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
-use crate::build::{self, Start};
+use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
@@ -47,19 +48,7 @@ pub(super) fn restore_pods(
         if member.disk != Disk::Kept {
             continue;
         }
-        // Never an older version than the member ran: the cluster may have taken on the newer one.
-        let image = member
-            .record
-            .and_then(|record| record.image.as_deref())
-            .or_else(|| build::running_image(living))
-            .unwrap_or(&cluster.image);
-        let pod = build::pod_on_claim(
-            cluster,
-            resource,
-            member.name,
-            image,
-            &Start::sealed(cluster, member.name),
-        );
+        let pod = build::pod_again(cluster, resource, living, member);
         let mut action = pre::action(resource, apply(contract::Child::Pod(pod))).absent();
         action.pre.claim_uid = Some(volume.uid.clone());
         step.actions.push(action);
@@ -78,6 +67,7 @@ pub(super) fn restore_pods(
 
 /// Replaces one voter that is lost, or waits for it. Says whether this pass may change the member list no further.
 pub(super) fn replace(
+    cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
@@ -85,7 +75,7 @@ pub(super) fn replace(
 ) -> bool {
     let mut changed = false;
     for member in living.voters().filter(|member| !member.is_healthy()) {
-        match verdict(situation, member) {
+        match verdict(cluster, situation, living, member) {
             Verdict::Wait(reason, message) => {
                 step.find_of(FindingKind::Waiting, reason, member.name, message);
                 let after = if reason == Reason::MemberUnhealthy {
@@ -171,7 +161,12 @@ enum Verdict {
     Replace(Reason, String),
 }
 
-fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
+fn verdict(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    member: &Member<'_>,
+) -> Verdict {
     let now = situation.snapshot.now;
     let down = member.down_for(now);
     let name = member.name;
@@ -234,6 +229,9 @@ fn verdict(situation: &Situation<'_>, member: &Member<'_>) -> Verdict {
         );
     }
     if let Some((reason, message)) = upgrade::why_down(situation, member) {
+        return Verdict::Wait(reason, message);
+    }
+    if let Some((reason, message)) = unproven::why_down(cluster, situation, living, member) {
         return Verdict::Wait(reason, message);
     }
     if down >= BEFORE_REPLACEMENT {

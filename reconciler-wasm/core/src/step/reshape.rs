@@ -9,8 +9,9 @@ mod turn;
 
 use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Reason, names};
 
-use super::{SOON, Step, adopt, leave};
+use super::{SOON, Step, adopt, failures, leave};
 use crate::assess::{Living, Member, Situation};
+use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
@@ -153,7 +154,8 @@ fn make_anew(
     let voters = living.voters().count();
     let mut action = pre::action(resource, effect)
         .present(&pod.uid)
-        .on_members(membership);
+        .on_members(membership)
+        .followed_by(build::pod_again(cluster, resource, living, member));
     action.pre.touches = member.id;
     action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters - 1)).ok();
     let (reason, cause) = if adopt::is_old(pod) {
@@ -174,7 +176,9 @@ fn make_anew(
         reason,
         note.clone(),
     ));
-    step.find_of(FindingKind::Doing, reason, member.name, format!("{note}."));
-    step.look_again(SOON, Reason::PodTerminating);
+    if !failures::tell_refused_successor(&situation.snapshot.outcomes, &pod.name, step) {
+        step.find_of(FindingKind::Doing, reason, member.name, format!("{note}."));
+        step.look_again(SOON, Reason::PodTerminating);
+    }
     true
 }

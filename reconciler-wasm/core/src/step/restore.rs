@@ -4,9 +4,10 @@
 //! 1. The oldest EtcdRestore of this cluster that is not over is the one. [`hold`] says what it waits for: that its
 //!    backup is proven, that the quorum is lost for good, or a consent to give a living cluster up.
 //! 2. `Stopping`: all pods go. Their volume claims stay, under the names that they have.
-//! 3. `Filling`: a member of a fresh name gets a fresh claim and a pod whose first containers fill the disk from the
-//!    backup. It starts sealed: with a disk that was not filled it ends at once, and founds nothing.
-//! 4. `Growing`: it answers as the only voter; its cluster id is recorded, and others join as they always do.
+//! 3. `Filling`: as many members as the spec asks for, all of fresh names, get fresh claims and pods whose first
+//!    containers fill the disks from the same bytes. They start sealed: with a disk that was not filled a member ends at
+//!    once, and founds nothing.
+//! 4. `Growing`: a quorum of them answers; the cluster id is recorded, and whoever is missing is seen to as always.
 //! 5. `Done`: the cluster is whole, and only then the claims of before are deleted.
 //!
 //! # Guarantees
@@ -165,6 +166,7 @@ fn consider(
     let name = &wish.resource.name;
     let is_unborn = matches!(situation.stage, Stage::Unborn);
     let known = memory.filter(|memory| memory.uid == wish.resource.uid);
+    let unfinished = memory.filter(|memory| memory.is_under_way());
     let given_up = memory.map_or_else(Vec::new, |memory| memory.given_up.clone());
     let mut next = Restoration {
         restore: name.clone(),
@@ -172,8 +174,11 @@ fn consider(
         stage: RestorationStage::Waiting,
         started_at: None,
         ended_at: None,
-        replaces: situation.memory.cluster_id,
-        seed: None,
+        replaces: situation
+            .memory
+            .cluster_id
+            .or_else(|| unfinished.and_then(|memory| memory.replaces)),
+        founders: Vec::new(),
         token: None,
         given_up,
     };
@@ -242,31 +247,45 @@ fn go_on(
     step: &mut Step,
 ) {
     match memory.stage {
-        RestorationStage::Stopping => stop(situation, memory, wish, step),
+        RestorationStage::Stopping => stop(cluster, situation, memory, wish, step),
         RestorationStage::Filling => fill::fill(cluster, situation, memory, wish, step),
         RestorationStage::Waiting | RestorationStage::Growing | RestorationStage::Done => {}
     }
     step.look_again(PACE, Reason::Restoring);
 }
 
-/// Deletes every pod; when none is left, a fresh member is planned.
-fn stop(situation: &Situation<'_>, memory: &Restoration, wish: &Wish<'_>, step: &mut Step) {
+/// Deletes every pod; when none is left, fresh members are planned.
+fn stop(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    memory: &Restoration,
+    wish: &Wish<'_>,
+    step: &mut Step,
+) {
     let resource = &situation.snapshot.resource;
     let none = std::collections::BTreeMap::new();
     let pods = living(situation).map_or(&none, |living| &living.pods);
     if pods.is_empty() {
         let mut entropy = Entropy::of(situation.snapshot);
         let taken = memory.given_up.iter().map(String::as_str).collect();
-        let seed = entropy.member(&resource.name, &taken);
+        // A size that cannot be followed any more is no reason to stay stopped.
+        let size = cluster.size.unwrap_or(1).max(1);
+        let mut founders: Vec<String> = (0..size)
+            .map(|_| entropy.member(&resource.name, &taken))
+            .collect();
+        founders.sort();
         step.find(
             FindingKind::Doing,
             Reason::Restoring,
-            format!("All members of before are stopped; {seed} is started from the backup."),
+            format!(
+                "All members of before are stopped; {} start from the backup.",
+                founders.join(", ")
+            ),
         );
         step.restoration = Some(Change::Set(Restoration {
             stage: RestorationStage::Filling,
             token: Some(entropy.token()),
-            seed: Some(seed),
+            founders,
             ..memory.clone()
         }));
         step.look_again(SOON, Reason::Restoring);
@@ -313,8 +332,9 @@ fn orphaned(situation: &Situation<'_>, memory: &Restoration, step: &mut Step) ->
         FindingKind::Blocked,
         Reason::RestoreWaiting,
         format!(
-            "EtcdRestore {name} is gone, and the cluster was on its way from its backup. Create another EtcdRestore; \
-             the volume claims of before are kept."
+            "EtcdRestore {name} is gone, and the cluster was on its way from its backup. Create another EtcdRestore{}; \
+             the volume claims of before are kept.",
+            memory.replaces.map_or_else(String::new, |id| format!(" with spec.replaces: \"{id}\""))
         ),
     );
     step.look_again(LATER, Reason::RestoreWaiting);
@@ -339,7 +359,7 @@ fn is_failed(wishes: &[Wish<'_>], step: &mut Step) -> bool {
     true
 }
 
-/// The first member answers and the others join. Says whether another EtcdRestore takes over, because this one is given up.
+/// A quorum answers and the others follow. Says whether another EtcdRestore takes over, because this one is given up.
 fn attend_growing(
     cluster: &Cluster,
     situation: &Situation<'_>,

@@ -18,7 +18,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{SOON, Step, furnish, guard, repair, say_quorum_lost};
+use super::{SOON, Step, furnish, guard, lost, repair};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -189,7 +189,7 @@ pub(super) fn stay_asleep(
     }
     furnish::hold_back_failing(situation, step);
     if !repair::can_return(living) {
-        say_quorum_lost(situation, cluster_id, living, step);
+        lost::say(situation, cluster_id, living, step);
         return true;
     }
     for member in living.voters().filter(|member| member.disk == Disk::Lost) {

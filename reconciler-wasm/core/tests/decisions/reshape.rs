@@ -1,5 +1,7 @@
 //! A changed `spec.pod` on a living cluster: whose pod is made again next, who makes room for whom, what is waited for.
 
+mod stuck;
+
 use contract::{Effect, Observed, Reason, names};
 use serde_json::{Value, json};
 

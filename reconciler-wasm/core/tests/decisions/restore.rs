@@ -1,6 +1,7 @@
 //! A cluster that goes on from a backup: what it waits for, and each of its stages. The EtcdRestore's own decisions are
 //! in `restore/own.rs`.
 
+mod filling;
 mod own;
 mod stages;
 
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::fixture::{NAME, NAMESPACE, World, effects, fresh, healthy, member, reports, written};
 
 const RESTORE_UID: &str = "0f4c0000-0000-4000-8000-00000000000f";
-const SEED: &str = "shop-seed222222";
+const FOUNDER: &str = "shop-fndr222222";
 
 /// What was read of the backup.
 fn proof(version: &str) -> SnapshotProof {
@@ -74,7 +75,7 @@ impl Restored for World {
             started_at: Some("2026-11-18T11:06:40Z".to_owned()),
             ended_at: None,
             replaces: Some(contract::ClusterId(0xc1)),
-            seed: is_planned.then(|| SEED.to_owned()),
+            founders: Vec::from_iter(is_planned.then(|| FOUNDER.to_owned())),
             token: is_planned.then(|| "token".to_owned()),
             given_up: (0..3).map(member).collect(),
         });
@@ -97,13 +98,13 @@ fn filling() -> World {
     world
 }
 
-/// The first member answers as the only one of another cluster.
+/// The founder of a plan of one answers as the only member of another cluster.
 fn answering() -> World {
     let mut world = filling();
     let mut one = healthy(1);
     let pod = Pod {
-        name: SEED.to_owned(),
-        claim: Some(SEED.to_owned()),
+        name: FOUNDER.to_owned(),
+        claim: Some(FOUNDER.to_owned()),
         annotations: [(names::FILLED_ANNOTATION.to_owned(), "false".to_owned())].into(),
         ..one.pods()[0].clone()
     };
@@ -112,18 +113,18 @@ fn answering() -> World {
         &one.snapshot.objects.volumes,
     ) {
         let mut claim = others[0].clone();
-        claim.name = SEED.to_owned();
+        claim.name = FOUNDER.to_owned();
         own.push(claim);
     }
     let row = &mut one.rows()[0];
-    row.name = SEED.to_owned();
-    row.peer_urls = vec![format!("http://{SEED}.{NAME}.{NAMESPACE}.svc:2380")];
+    row.name = FOUNDER.to_owned();
+    row.peer_urls = vec![format!("http://{FOUNDER}.{NAME}.{NAMESPACE}.svc:2380")];
     world.snapshot.etcd = one.snapshot.etcd;
     if let Observed::Seen(list) = &mut world.snapshot.etcd.membership {
         list.cluster_id = contract::ClusterId(0xc2);
     }
     for endpoint in &mut world.snapshot.etcd.endpoints {
-        endpoint.pod = SEED.to_owned();
+        endpoint.pod = FOUNDER.to_owned();
         if let Observed::Seen(status) = &mut endpoint.status {
             status.cluster_id = contract::ClusterId(0xc2);
         }

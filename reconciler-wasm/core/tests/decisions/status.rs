@@ -1,5 +1,7 @@
 //! What the status says of a cluster, and since when: what people and their tools wait for.
 
+mod edited;
+
 use contract::{Condition, ConditionStatus, Observed};
 use serde_json::json;
 

@@ -49,7 +49,11 @@ fn restoration(stage: RestorationStage) -> Restoration {
         started_at: None,
         ended_at: None,
         replaces: Some(CLUSTER_ID),
-        seed: is_planned.then(|| "a-1".to_owned()),
+        founders: if is_planned {
+            vec!["a-1".to_owned(), "a-2".to_owned()]
+        } else {
+            Vec::new()
+        },
         token: is_planned.then(|| "token".to_owned()),
         given_up: vec!["a-9".to_owned()],
     }

@@ -51,9 +51,27 @@ fn a_living_pod_gets_the_asked_image_and_no_other() {
     let spec = json!({"version": "3.6.17", "repository": "example.org/etcd"});
     let of = |next| rules_of_image(spec.clone(), "example.org/etcd:v3.6.16", next);
     assert_eq!(of("example.org/etcd:v3.6.17"), [""; 0]);
-    assert_eq!(of("evil.example/etcd:v3.6.17"), ["Image", "Annotation"]);
+    assert_eq!(of("evil.example/etcd:v3.6.17"), ["Image"]);
     assert_eq!(of("example.org/etcd:v3.6.18"), ["Image"]);
     assert_eq!(of("example.org/etcd:latest"), ["Image", "Annotation"]);
+}
+
+/// The repository of the spec may be one that nothing can be had from.
+#[test]
+fn a_member_returns_to_the_version_it_ran_by_the_image_that_others_have() {
+    let of = |ran: &str, next| {
+        let mut snapshot = snapshot_of(resource());
+        snapshot.resource.spec["repository"] = json!("nowhere.example/etcd@sha256:00");
+        snapshot.resource.status["memberRecords"] = json!([{ "name": "a-3", "version": ran }]);
+        snapshot.objects.pods = contract::Observed::Seen(vec![
+            running_pod("a-2", "example.org/etcd:v3.6.16", None),
+            running_pod("a-3", "nowhere.example/etcd:v3.6.16", None),
+        ]);
+        rules_of_move(&snapshot, next)
+    };
+    assert_eq!(of("3.6.16", "example.org/etcd:v3.6.16"), [""; 0]);
+    assert_eq!(of("3.6.15", "example.org/etcd:v3.6.16"), ["Image"]);
+    assert_eq!(of("3.6.16", "evil.example/etcd:v3.6.16"), ["Image"]);
 }
 
 #[test]

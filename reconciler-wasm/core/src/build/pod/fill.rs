@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{
 use semver::Version;
 
 use super::container::{restricted, version_of};
-use super::start::Start;
+use super::start::together;
 use crate::validate::Cluster;
 
 /// The variable that the annotation is read into.
@@ -29,6 +29,8 @@ pub(crate) struct Filling<'a> {
     pub(crate) place: &'a Place,
     /// Of the bytes that were proven; others are not taken.
     pub(crate) sha256: &'a str,
+    /// Who is filled from it, and is a member of the cluster that comes of it.
+    pub(crate) founders: &'a [String],
     /// `--initial-cluster-token`.
     pub(crate) token: &'a str,
     /// By how much the revision is raised.
@@ -69,7 +71,6 @@ pub(super) fn containers(
     cluster: &Cluster,
     member: &str,
     image: &str,
-    start: &Start,
     filling: &Filling<'_>,
 ) -> Vec<Container> {
     let skip = format!("--skip=$({FILLED})");
@@ -99,7 +100,7 @@ pub(super) fn containers(
             read_only: Some(true),
             ..VolumeMount::default()
         });
-    let (tool, arguments) = restore(cluster, member, image, start, filling);
+    let (tool, arguments) = restore(cluster, member, image, filling);
     vec![
         fetch,
         container(names::RESTORE_CONTAINER, image, tool, arguments),
@@ -117,7 +118,6 @@ fn restore(
     cluster: &Cluster,
     member: &str,
     image: &str,
-    start: &Start,
     filling: &Filling<'_>,
 ) -> (&'static str, Vec<String>) {
     let version = Version::parse(&version_of(image)).ok();
@@ -129,7 +129,7 @@ fn restore(
         format!("--help=$({FILLED})"),
         format!("--data-dir={folder}/data"),
         format!("--name={member}"),
-        format!("--initial-cluster={}", start.initial_cluster),
+        format!("--initial-cluster={}", together(cluster, filling.founders)),
         format!("--initial-cluster-token={}", filling.token),
         format!("--initial-advertise-peer-urls={}", cluster.peer_url(member)),
     ];

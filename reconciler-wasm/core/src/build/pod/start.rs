@@ -21,13 +21,8 @@ pub(crate) struct Start {
 impl Start {
     /// With all planned members, as a new cluster.
     pub(crate) fn new_cluster(cluster: &Cluster, birth: &Birth) -> Self {
-        let entries: Vec<String> = birth
-            .members
-            .iter()
-            .map(|name| entry(name, &cluster.peer_url(name)))
-            .collect();
         Self {
-            initial_cluster: entries.join(","),
+            initial_cluster: together(cluster, &birth.members),
             state: "new",
             listed: None,
             token: Some(birth.token.clone()),
@@ -78,6 +73,15 @@ impl Start {
             ..Self::sealed(cluster, member)
         }
     }
+}
+
+/// `--initial-cluster` of members that found a cluster together.
+pub(super) fn together(cluster: &Cluster, members: &[String]) -> String {
+    let entries: Vec<String> = members
+        .iter()
+        .map(|name| entry(name, &cluster.peer_url(name)))
+        .collect();
+    entries.join(",")
 }
 
 fn entry(name: &str, url: &str) -> String {

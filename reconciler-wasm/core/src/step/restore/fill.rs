@@ -1,11 +1,11 @@
-//! The first member of a cluster that goes on from a backup: its claim, its pod that fills it, its first answer.
+//! The founders of a cluster that goes on from a backup: their claims, their pods that fill them, their first answers.
 //!
-//! What the pod's first containers do is [`crate::build`]'s.
+//! All are filled from the same bytes, so none waits for another. What a pod's first containers do is [`crate::build`]'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::{
-    Child, Effect, EventType, FindingKind, ObjectKind, Place, Reason, Restoration,
+    Child, Effect, EventType, FindingKind, ObjectKind, Place, Pod, Reason, Restoration,
     RestorationStage, names,
 };
 
@@ -13,10 +13,10 @@ use super::{Change, Wish, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
-use crate::step::{LATER, SOON, Step, birth::apply, furnish, issue};
+use crate::step::{LATER, SOON, Step, birth::apply, furnish, issue, lost};
 use crate::validate::Cluster;
 
-/// Starts the first member and waits for its answer.
+/// Starts the founders and waits for a quorum of them.
 pub(super) fn fill(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -37,25 +37,33 @@ pub(super) fn fill(
     if furnish::is_obstructed(cluster, situation, step) {
         return;
     }
-    let Some(seed) = memory.seed.as_deref() else {
-        return;
-    };
     if let Some(living) = living
-        && record(situation, living, memory, seed, step)
+        && record(situation, living, memory, step)
     {
         return;
     }
     furnish::furnish(cluster, situation, living, step);
-    let pod = living.and_then(|living| living.pods.get(seed).copied());
-    let Some(pod) = pod else {
-        start(cluster, situation, memory, seed, wish, step);
-        return;
-    };
-    // What its disk may hold is the backup's alone, so it is made again as the spec says now.
+    for name in &memory.founders {
+        match living.and_then(|living| living.pods.get(name.as_str()).copied()) {
+            None => start(cluster, situation, memory, name, wish, step),
+            Some(pod) => wait(cluster, situation, pod, wish, step),
+        }
+    }
+    // Users are part of what is restored.
+    if let Some(words) = lost::wants_a_user(situation) {
+        step.find(FindingKind::Blocked, Reason::MembersUnknown, words);
+    }
+    step.look_again(SOON, Reason::Restoring);
+}
+
+/// Says what a founder is at, or has its pod made again as the spec says now.
+fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>, step: &mut Step) {
+    let name = &pod.name;
+    // What its disk may hold is the backup's alone.
     if pod.deleted.is_none() && !pod.running && pod.image != cluster.image {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
-            name: pod.name.clone(),
+            name: name.clone(),
             grace_seconds: None,
         };
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
@@ -64,13 +72,12 @@ pub(super) fn fill(
         step.find_of(
             FindingKind::Doing,
             Reason::Restoring,
-            seed,
+            name,
             format!(
-                "{seed} does not run with {}, and the spec asks for {}: its pod is made again.",
+                "{name} does not run with {}, and the spec asks for {}: its pod is made again.",
                 pod.image, cluster.image
             ),
         );
-        step.look_again(SOON, Reason::Restoring);
         return;
     }
     let why = pod.waiting.as_deref().or(pod.unschedulable.as_deref());
@@ -78,19 +85,30 @@ pub(super) fn fill(
         .last_exit
         .as_ref()
         .filter(|exit| !pod.running && exit.code != 0 && !exit.message.is_empty())
-        .map(|exit| format!(" It ended with: {}", last_line(&exit.message)));
-    step.find_of(
-        FindingKind::Waiting,
-        Reason::Restoring,
-        seed,
-        format!(
-            "{seed} takes the backup of EtcdRestore {} onto its disk and starts from it{}.{}",
-            memory.restore,
-            why.map_or_else(String::new, |why| format!(" ({why})")),
-            ended.unwrap_or_default()
-        ),
+        .map(|exit| {
+            format!(
+                " It ended with: {}",
+                last_line(&exit.message).trim_end_matches('.')
+            )
+        });
+    let what = format!(
+        "{name} takes the backup of EtcdRestore {0} onto its disk and starts from it{1}.",
+        wish.resource.name,
+        why.map_or_else(String::new, |why| format!(" ({why})")),
     );
-    step.look_again(SOON, Reason::Restoring);
+    let (kind, words) = match ended {
+        None => (FindingKind::Waiting, what),
+        // It is tried again; what is wrong may be for a person to mend.
+        Some(ended) => (
+            FindingKind::Blocked,
+            format!(
+                "{what}{ended}. If that does not pass, delete EtcdRestore {0} and create one of another backup: \
+                 kubectl --namespace {1} delete etcdrestore {0}. The volume claims of before are kept.",
+                wish.resource.name, wish.resource.namespace
+            ),
+        ),
+    };
+    step.find_of(kind, Reason::Restoring, name, words);
 }
 
 /// The end of what a container said, which is where it says why.
@@ -104,7 +122,7 @@ fn start(
     cluster: &Cluster,
     situation: &Situation<'_>,
     memory: &Restoration,
-    seed: &str,
+    name: &str,
     wish: &Wish<'_>,
     step: &mut Step,
 ) {
@@ -118,7 +136,7 @@ fn start(
             FindingKind::Blocked,
             Reason::RestoreWaiting,
             format!(
-                "{seed} cannot be started: the operator does not know its own image, or EtcdRestore {} has lost its \
+                "{name} cannot be started: the operator does not know its own image, or EtcdRestore {} has lost its \
                  proof.",
                 memory.restore
             ),
@@ -138,9 +156,9 @@ fn start(
         return;
     };
     let resource = &snapshot.resource;
-    let claim = living(situation).and_then(|living| living.volumes.get(seed).copied());
+    let claim = living(situation).and_then(|living| living.volumes.get(name).copied());
     if cluster.has_volumes() && claim.is_none() {
-        let claim = build::claim(cluster, resource, seed);
+        let claim = build::claim(cluster, resource, name);
         let action = pre::action(resource, apply(Child::PersistentVolumeClaim(claim)));
         step.actions.push(action.absent());
     }
@@ -149,10 +167,11 @@ fn start(
         source: &source,
         place: &place,
         sha256: &proof.sha256,
+        founders: &memory.founders,
         token,
         bump: wish.spec.bump_revision.unwrap_or(contract::REVISION_BUMP),
     };
-    let pod = build::filled_pod(cluster, resource, seed, &filling);
+    let pod = build::filled_pod(cluster, resource, name, &filling);
     let mut action = pre::action(resource, apply(Child::Pod(pod))).absent();
     action.pre.restore = Some(wish.reference());
     action.pre.claim_uid = claim.map(|claim| claim.uid.clone());
@@ -160,34 +179,34 @@ fn start(
     step.find_of(
         FindingKind::Doing,
         Reason::Restoring,
-        seed,
+        name,
         format!(
-            "{seed} is started from the backup of EtcdRestore {}.",
+            "{name} is started from the backup of EtcdRestore {}.",
             memory.restore
         ),
     );
-    step.look_again(SOON, Reason::Restoring);
 }
 
-/// Records the new cluster id once the first member answers as the only voter. Says whether it did.
+/// Records the new cluster id once a quorum of the founders, and of nobody else, answers. Says whether it did.
 fn record(
     situation: &Situation<'_>,
     living: &Living<'_>,
     memory: &Restoration,
-    seed: &str,
     step: &mut Step,
 ) -> bool {
     let Some(list) = living.membership else {
         return false;
     };
-    let mut members = list.members.iter().map(name_of);
-    let is_alone = members.next() == Some(seed) && members.next().is_none();
+    let listed: BTreeSet<&str> = list.members.iter().map(name_of).collect();
+    let planned: BTreeSet<&str> = memory.founders.iter().map(String::as_str).collect();
     let is_other = memory.replaces != Some(list.cluster_id);
-    if !is_alone || !is_other || !living.votes().has_quorum() {
+    if listed != planned || !is_other || !living.votes().has_quorum() {
         return false;
     }
     let words = format!(
-        "{seed} answers with the data of the backup, as cluster {}; others join it.",
+        "{} of {} members answer with the data of the backup, as cluster {}.",
+        living.votes().healthy,
+        planned.len(),
         list.cluster_id
     );
     step.actions.push(pre::event_of(
@@ -207,10 +226,11 @@ fn record(
     true
 }
 
-/// Lets the first containers of a member that answers do nothing when they run again.
+/// Lets the first containers of a member that was started do nothing when they run again: from then on its disk may hold
+/// more than the backup has, whether it answers or not.
 pub(super) fn note_filled(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
-    let unnoted = living.members.iter().filter(|member| member.answers());
-    let pods = unnoted.filter_map(|member| member.pod).filter(|pod| {
+    let started = living.members.iter().filter_map(|member| member.pod);
+    let pods = started.filter(|pod| pod.ran || pod.running).filter(|pod| {
         pod.annotations
             .get(names::FILLED_ANNOTATION)
             .is_some_and(|filled| filled != "true")

@@ -1,12 +1,12 @@
 //! The growth of a cluster that goes on from a backup: what of before is kept, until it is whole.
 //!
-//! Members join as they always do, by other files.
+//! Members that are missing are seen to by other files, as always.
 
 use contract::{EventType, FindingKind, Reason, Restoration, RestorationStage};
 
 use super::{Change, PACE, fill};
 use crate::assess::{Living, Member, Situation};
-use crate::step::{SOON, Step};
+use crate::step::{SOON, Step, furnish};
 use crate::validate::Cluster;
 use crate::{clock, pre};
 
@@ -46,6 +46,33 @@ pub(super) fn grow(
             ),
         );
         step.look_again(PACE, Reason::Restoring);
+        return;
+    }
+    // Who waits for its end connects next, and is led to pods alone that are ready.
+    let unready = living
+        .voters()
+        .filter_map(|member| member.pod)
+        .find(|pod| !pod.ready);
+    if let Some(pod) = unready {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::Restoring,
+            &pod.name,
+            format!(
+                "The cluster is whole; the pod of {} is not ready yet.",
+                pod.name
+            ),
+        );
+        step.look_again(SOON, Reason::Restoring);
+        return;
+    }
+    if furnish::is_without_clients(cluster, situation) {
+        step.find(
+            FindingKind::Waiting,
+            Reason::Restoring,
+            "The cluster is whole; the Service for its clients is being made.".to_owned(),
+        );
+        step.look_again(SOON, Reason::Restoring);
         return;
     }
     let words = format!(

@@ -51,6 +51,9 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
     {
         return waiting("a recovery by spec.quorumRecovery is under way.".to_owned());
     }
+    if let Some(why) = why_not_again(situation, wish) {
+        return blocked(why);
+    }
     match &situation.stage {
         Stage::Unreadable { .. } => waiting("the cluster's objects cannot be read.".to_owned()),
         Stage::Unborn => None,
@@ -63,6 +66,25 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
             why_not_formed(situation, living, *cluster_id, wish)
         }
     }
+}
+
+/// What another EtcdRestore gave up, by a consent or because it was lost, is given up for this one only by a consent of
+/// its own: the claims of before may be whole.
+fn why_not_again(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
+    let memory = situation.memory.restoration.as_ref()?;
+    let is_anothers = memory.is_first()
+        && memory.uid != wish.resource.uid
+        && situation.memory.cluster_id.is_none();
+    let id = memory.replaces.filter(|_| is_anothers)?;
+    if wish.spec.replaces.as_deref() == Some(id.to_string().as_str()) {
+        return None;
+    }
+    Some(format!(
+        "EtcdRestore {} gave cluster {id} up and came to nothing. What that cluster had is on the volume claims of \
+         before, which go once the cluster is whole from this backup. To consent: {}",
+        memory.restore,
+        command(wish, id)
+    ))
 }
 
 fn is_filling(situation: &Situation<'_>) -> bool {

@@ -35,6 +35,13 @@ fn only(decision: &Decision) -> &BackupEffect {
     }
 }
 
+/// What the condition says that tells of the end.
+fn progress(decision: &Decision) -> String {
+    let told = status(decision).conditions.into_iter();
+    let mut told = told.filter(|one| one.kind == "Progressing");
+    told.next().unwrap().message
+}
+
 #[test]
 fn what_goes_with_its_object_holds_it_by_a_finalizer_alone() {
     let hold = BackupEffect::Hold {
@@ -97,19 +104,11 @@ fn a_store_that_does_not_answer_holds_it_and_the_way_out_is_told() {
     silent.view().stored = Observed::Unknown("no route to host".to_owned());
     let decision = silent.decide();
     assert!(deleted(&decision).is_empty());
-    let told = status(&decision);
-    let progress = told
-        .conditions
-        .iter()
-        .find(|one| one.kind == "Progressing")
-        .unwrap();
+    let words = progress(&decision);
     assert!(
-        progress.message.contains("no route to host")
-            && progress
-                .message
-                .contains("spec.backupPolicy.whenDeleted to Retain"),
-        "{}",
-        progress.message
+        words.contains("no route to host")
+            && words.contains("spec.backupPolicy.whenDeleted to Retain"),
+        "{words}"
     );
 }
 
@@ -131,10 +130,17 @@ fn what_is_under_way_ends_first() {
     let running = TransferState::Running {
         bytes: 1,
         bytes_per_second: 1,
+        trouble: Some("the store refused to connect".to_owned()),
     };
     let one = going(periodic(json!("Delete"), &[OWN])).remembering(&memory);
     let moving = one.moving("r1", running).decide();
     assert_eq!(deleted(&moving), Vec::<&str>::new());
+    // A store that hangs holds up the backup for long.
+    let words = progress(&moving);
+    assert!(
+        words.contains("the store refused to connect") && words.contains("whenDeleted to Retain"),
+        "{words}"
+    );
     let one = going(periodic(json!("Delete"), &[OWN])).remembering(&memory);
     let decision = one.decide();
     let told = status(&decision);

@@ -217,7 +217,7 @@ fn a_spec_that_cannot_be_followed_is_refused_with_the_field() {
         ("etcdEndpoints", json!([]), "etcdEndpoints"),
         ("etcdEndpoints", json!(["a:2379"]), "is not a URL"),
         ("storageType", json!("Tape"), "S3, ABS, GCS, OSS, PVC"),
-        ("s3", json!(null), "spec.s3.path"),
+        ("s3", json!(null), "there is no spec.s3"),
         (
             "s3",
             json!({"path": "bucket", "awsSecret": "aws"}),
@@ -233,6 +233,11 @@ fn a_spec_that_cannot_be_followed_is_refused_with_the_field() {
             "backupPolicy",
             json!({"backupIntervalInSecond": -1}),
             "negative",
+        ),
+        (
+            "backupPolicy",
+            json!({"timeoutInSecond": -10}),
+            "timeoutInSecond -10 is negative",
         ),
         ("etcdEndpoints", json!(7), "cannot be read"),
     ] {

@@ -59,6 +59,7 @@ fn running() -> EtcdRestoreStatus {
         run: Some(ProofRun {
             id: "run-1".to_owned(),
             started_at: "2026-11-18T11:06:40Z".to_owned(),
+            failed_at: None,
         }),
         ..EtcdRestoreStatus::default()
     }
@@ -150,6 +151,25 @@ fn what_may_pass_is_waited_for() {
     }
 }
 
+/// Else a store that refuses at once would be asked without a pause, and its words would never stand long enough to be read.
+#[test]
+fn what_came_to_nothing_is_read_again_after_a_while() {
+    let mut silent = seeing(TransferState::Failed {
+        why: "the store failed".to_owned(),
+        permanent: false,
+    });
+    let told = status(&decide(&silent));
+    let failed_at = told.run.as_ref().and_then(|run| run.failed_at.clone());
+    assert!(failed_at.is_some(), "{told:?}");
+    silent.resource.status = json!(told);
+    silent.now = contract::Millis(silent.now.0 + 5_000);
+    let decision = decide(&silent);
+    assert!(!proves(&decision));
+    assert_eq!(decision.actions, [], "it still stands there");
+    silent.now = contract::Millis(silent.now.0 + 5_000);
+    assert!(proves(&decide(&silent)));
+}
+
 /// Proven, and the cluster stands like this.
 fn following(stage: Option<RestorationStage>) -> Snapshot {
     let mut snapshot = snapshot(&EtcdRestoreStatus {
@@ -164,7 +184,7 @@ fn following(stage: Option<RestorationStage>) -> Snapshot {
             started_at: Some("2026-11-18T11:06:40Z".to_owned()),
             ended_at: Some("2026-11-18T11:06:52Z".to_owned()),
             replaces: None,
-            seed: None,
+            founders: Vec::new(),
             token: None,
             given_up: Vec::new(),
         }),

@@ -241,3 +241,21 @@ fn a_member_that_was_never_healthy_has_proven_no_image() {
     let status = written(&world.later(5).decide()).unwrap();
     assert_eq!(status.member_records[1].version, None);
 }
+
+/// Which of two repositories members ran with was guessed by the order of their names.
+#[test]
+fn a_member_is_given_back_the_image_of_those_who_run_while_the_repository_cannot_be() {
+    for stuck in [0, 2] {
+        let mut world = healthy(3)
+            .spec("repository", json!("example.com/nope/etcd@sha256:00"))
+            .given(stuck, "3.6.16")
+            .down(stuck, "ImagePullBackOff: not found");
+        let nowhere = "example.com/nope/etcd:v3.6.16".to_owned();
+        world.status.member_records[stuck].image = Some(nowhere.clone());
+        world.pod(stuck).image = nowhere;
+        let decision = world.settle().decide();
+        says(&decision, Reason::InvalidSpec, "spec.repository");
+        assert_eq!(effects(&decision), [format!("SetImage Pod shop-m{stuck}")]);
+        assert_eq!(given_image(&decision), image("3.6.16"));
+    }
+}

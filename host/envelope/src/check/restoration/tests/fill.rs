@@ -1,4 +1,4 @@
-//! The pod that fills the first disk.
+//! The pods that fill the founders' disks.
 
 use super::*;
 
@@ -40,8 +40,8 @@ fn filled() -> Value {
         "--help=$(BINNACLE_FILLED)",
         "--data-dir=/var/etcd/restore/data",
         "--name=a-1",
-        "--initial-cluster=a-1=http://a-1.a.ns.svc:2380",
-        "--initial-cluster-token=t",
+        "--initial-cluster=a-1=http://a-1.a.ns.svc:2380,a-2=http://a-2.a.ns.svc:2380",
+        "--initial-cluster-token=token",
         "--initial-advertise-peer-urls=http://a-1.a.ns.svc:2380",
         "--bump-revision=7",
         "--mark-compacted",
@@ -71,7 +71,7 @@ fn fills(pod: Value) -> Action {
 }
 
 #[test]
-fn the_member_of_the_plan_is_filled_and_no_other() {
+fn the_members_of_the_plan_are_filled_and_no_other() {
     let fresh = |stage| empty(&at(stage));
     assert_eq!(
         rule(&fills(filled()), &fresh(RestorationStage::Filling)),
@@ -94,7 +94,7 @@ fn the_member_of_the_plan_is_filled_and_no_other() {
     });
     assert_eq!(rule(&fills(filled()), &unproven), "Unasked");
     let mut other = at(RestorationStage::Filling);
-    other.status["restoration"]["seed"] = json!("a-2");
+    other.status["restoration"]["founders"] = json!(["a-2", "a-3"]);
     assert_eq!(rule(&fills(filled()), &empty(&other)), "Unasked");
 }
 
@@ -131,7 +131,7 @@ fn rules_of(pod: Value, store: Value) -> Vec<&'static str> {
 fn what_fills_a_disk_is_what_was_proven_and_nothing_else() {
     assert_eq!(rules(filled()), [""; 0]);
     type Change = (&'static str, fn(&mut Value));
-    let changes: [Change; 14] = [
+    let changes: [Change; 18] = [
         ("another image fetches", |pod| {
             pod["spec"]["initContainers"][0]["image"] = json!("curl:1");
         }),
@@ -159,8 +159,24 @@ fn what_fills_a_disk_is_what_was_proven_and_nothing_else() {
             pod["spec"]["initContainers"][1]["args"][4] = json!("--data-dir=/var/etcd/data");
         }),
         ("with others", |pod| {
+            pod["spec"]["initContainers"][1]["args"][6] = json!(
+                "--initial-cluster=a-1=http://a-1.a.ns.svc:2380,a-2=http://a-2.a.ns.svc:2380,b=http://b:2380"
+            );
+        }),
+        ("alone", |pod| {
             pod["spec"]["initContainers"][1]["args"][6] =
-                json!("--initial-cluster=a-1=http://a-1.a.ns.svc:2380,b=http://b:2380");
+                json!("--initial-cluster=a-1=http://a-1.a.ns.svc:2380");
+        }),
+        ("with one who is somebody else", |pod| {
+            pod["spec"]["initContainers"][1]["args"][6] =
+                json!("--initial-cluster=a-1=http://a-1.a.ns.svc:2380,a-2=http://b.a.ns.svc:2380");
+        }),
+        ("of another cluster", |pod| {
+            pod["spec"]["initContainers"][1]["args"][7] = json!("--initial-cluster-token=t");
+        }),
+        ("of the tool's own cluster", |pod| {
+            let arguments = pod["spec"]["initContainers"][1]["args"].as_array_mut();
+            arguments.expect("arguments").remove(7);
         }),
         ("etcd has the Secret", |pod| {
             pod["spec"]["containers"][0]["volumeMounts"] =

@@ -80,6 +80,37 @@ fn stages_come_in_their_order() {
     assert_eq!(found, expected);
 }
 
+/// The claims of before may be whole, and the one that had a consent is gone.
+#[test]
+fn a_second_restore_needs_a_consent_of_its_own() {
+    let mut before = at(RestorationStage::Filling);
+    before.status["restoration"]["uid"] = json!("uid-before");
+    let mut fresh = empty(&before);
+    let begins = |replaces| {
+        let mut next = restoration(RestorationStage::Stopping);
+        next.replaces = replaces;
+        let status = EtcdClusterStatus {
+            restoration: Some(next),
+            ..EtcdClusterStatus::default()
+        };
+        let mut action = action(Effect::UpdateStatus {
+            status: Box::new(status),
+        });
+        action.pre.resource_version = Some("7".to_owned());
+        action
+    };
+    assert_eq!(rule(&begins(Some(CLUSTER_ID)), &fresh), "Unasked");
+    fresh.restore = Observed::Seen(consenting(&CLUSTER_ID.to_string()));
+    assert_eq!(rule(&begins(Some(CLUSTER_ID)), &fresh), "");
+    assert_eq!(rule(&begins(None), &fresh), "Unasked", "it is forgotten");
+    // The one between them had a consent, and was taken back before it planned anybody.
+    before.status["restoration"]["stage"] = json!("Stopping");
+    let mut third = empty(&before);
+    assert_eq!(rule(&begins(Some(CLUSTER_ID)), &third), "Unasked");
+    third.restore = Observed::Seen(consenting(&CLUSTER_ID.to_string()));
+    assert_eq!(rule(&begins(Some(CLUSTER_ID)), &third), "");
+}
+
 #[test]
 fn the_id_is_given_up_only_when_nobody_of_before_is_left() {
     let gives_up = writes(RestorationStage::Filling);
