@@ -5,8 +5,8 @@ use libtest_mimic::Trial;
 use crate::harness::Scenarios;
 use crate::{
     adopt, answers, asked, bad_input, birth, chart, clocks, consent, corrupt, crashes, disks,
-    drop_in, members, memory, modules, operators, reshape, restarts, saved, scale, scope, settings,
-    space, strangers, surroundings, tls, trouble, upgrade, users, volumes, worn, zero,
+    drop_in, edited, members, memory, modules, operators, reshape, restarts, saved, scale, scope,
+    settings, space, strangers, surroundings, tls, trouble, upgrade, users, volumes, worn, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -336,8 +336,8 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             bad_input::names,
         ),
         scenarios.trial(
-            "bad_input::a_status_that_somebody_edited_comes_back_and_no_member_is_touched",
-            bad_input::edited_status,
+            "edited::a_status_that_somebody_edited_comes_back_and_no_member_is_touched",
+            edited::comes_back,
         ),
         scenarios.trial(
             "bad_input::unknown_fields_are_named_and_do_no_harm",

@@ -19,6 +19,7 @@ mod corrupt;
 mod crashes;
 mod disks;
 mod drop_in;
+mod edited;
 mod emulators;
 mod gate;
 mod harness;

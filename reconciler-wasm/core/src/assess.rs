@@ -12,7 +12,7 @@ use contract::{
     Volume, names,
 };
 
-pub(crate) use member::{Disk, Health, Member, has_ended, is_out_of_memory};
+pub(crate) use member::{Disk, Health, Member, has_ended, is_out_of_memory, says_no_data};
 
 use crate::quorum::Votes;
 use crate::validate::Cluster;

@@ -360,7 +360,7 @@ pub(crate) const fn has_ended(pod: &Pod) -> bool {
 
 /// Whether the container ended last because its disk was empty. One that was started again since then and does not answer
 /// is on the same disk.
-fn says_no_data(pod: Option<&Pod>) -> bool {
+pub(crate) fn says_no_data(pod: Option<&Pod>) -> bool {
     pod.is_some_and(|pod| {
         pod.last_exit
             .as_ref()

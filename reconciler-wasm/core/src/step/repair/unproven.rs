@@ -5,7 +5,7 @@
 
 use contract::{Millis, Reason, names};
 
-use crate::assess::{Living, Member, Situation};
+use crate::assess::{Disk, Living, Member, Situation, says_no_data};
 use crate::step::last_words;
 use crate::validate::Cluster;
 
@@ -21,6 +21,10 @@ pub(super) fn why_down(
     living: &Living<'_>,
     member: &Member<'_>,
 ) -> Option<(Reason, String)> {
+    // Nothing is lost with a disk that holds nothing, and it may be the disk that keeps the member down.
+    if member.disk != Disk::Kept || says_no_data(member.pod) {
+        return None;
+    }
     let pod = member.pod.filter(|pod| pod.deleted.is_none())?;
     let is_tied = pod.unschedulable.as_deref().is_some_and(is_tied_to_a_node);
     let is_starting = pod.unschedulable.is_none()

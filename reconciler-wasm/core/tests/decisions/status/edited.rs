@@ -27,9 +27,12 @@ fn comes_to_rest(mut world: World) -> (EtcdClusterStatus, Decision) {
     panic!("it does not come to rest");
 }
 
+/// What somebody does to a status.
+type Edit = fn(&mut Value);
+
 #[test]
 fn what_the_members_say_stands_in_it_again() {
-    let edits: [(&str, fn(&mut Value)); 11] = [
+    let edits: [(&str, Edit); 11] = [
         ("all", |status| *status = json!({})),
         ("clusterId", |status| status["clusterId"] = Value::Null),
         ("phase", |status| status["phase"] = json!("Failed")),
