@@ -59,7 +59,7 @@ fuzz!(
 fuzz!(
     any_bytes_are_a_decision_within_the_envelope_or_none,
     Target::Decision,
-    [20, 10, 10, 100]
+    [20, 5, 3, 100]
 );
 fuzz!(
     any_bytes_are_a_recording_or_none,

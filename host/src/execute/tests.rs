@@ -384,10 +384,11 @@ async fn a_pod_goes_only_where_a_dry_run_takes_the_one_that_follows() {
         let mut stands = service(Some("r1"));
         stands["kind"] = json!("Pod");
         stands["metadata"]["name"] = json!("kv-0000");
-        // It does not run and its data is on a disk, so that it may go without evidence from etcd.
+        // It has ended and its data is on a disk, so that it may go without evidence from etcd.
         stands["spec"] = json!({"containers": [], "volumes": [
-            {"name": "data", "persistentVolumeClaim": {"claimName": "kv-0000"}},
+            {"name": contract::names::DATA_VOLUME, "persistentVolumeClaim": {"claimName": "kv-0000"}},
         ]});
+        stands["status"] = json!({"phase": "Failed"});
         let answer = match code {
             201 => stands.clone(),
             code => status(code, reason, message),

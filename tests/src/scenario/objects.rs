@@ -110,7 +110,7 @@ impl Children {
         let has_volumes = resource
             .data
             .pointer("/spec/pod/persistentVolumeClaimSpec")
-            .is_some();
+            .is_some_and(|claim| !claim.is_null());
         let claims = if has_volumes {
             members.clone()
         } else {
