@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) async fn testing(ground: &Ground) -> Result<()> {
     let subscriber = begin(ground, "testing", "0.1.0").await?;
     let (version, message) = DEPRECATED;
-    let words = format!("binnacle.v{version} is deprecated: {message}");
+    let words = format!("olm.bundle/binnacle.v{version}: {message}");
     subscriber.is_told("BundleDeprecated", &words).await?;
     walk(ground, &subscriber, &["0.2.0", "0.3.0", "0.4.0"]).await
 }
