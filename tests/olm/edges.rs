@@ -27,10 +27,10 @@ pub(crate) async fn automatic(ground: &Ground) -> Result<()> {
     let subscriber = begin(ground, "testing", "0.1.0").await?;
     let clusters = Living::three(ground, &subscriber).await?;
     let started = Instant::now();
-    subscriber.forget_plans().await?;
     subscriber
         .subscribe("testing", Approval::Automatic, Some("0.1.0"))
         .await?;
+    subscriber.forget_plans().await?;
     subscriber.succeeds_within("0.4.0", PATIENCE).await?;
     eprintln!(
         "three upgrades by OLM alone took {:.1} s",
@@ -77,11 +77,11 @@ pub(crate) async fn at_once(ground: &Ground) -> Result<()> {
 /// From a version of `testing` that `prod` does not have to the head of `prod`.
 async fn into_prod(ground: &Ground, version: &str) -> Result<()> {
     let subscriber = begin(ground, "testing", version).await?;
-    // A plan that waits keeps OLM from looking at the channel again; the documents say so.
-    subscriber.forget_plans().await?;
     subscriber
         .subscribe("prod", Approval::Manual, Some(version))
         .await?;
+    // A plan that waits keeps OLM from looking at the channel again; the documents say so, and in which order.
+    subscriber.forget_plans().await?;
     walk(ground, &subscriber, &["0.4.0"]).await
 }
 
