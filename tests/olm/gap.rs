@@ -2,7 +2,7 @@
 //!
 //! Owns looking at it; whether a gap is too long is for whoever asks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use host::lease;
@@ -13,6 +13,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// How long a takeover is waited for: an operator can be ready before it leads.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A look at the Lease again and again.
 pub(crate) struct Watch {
@@ -35,7 +37,8 @@ impl Watch {
         Self { stop, looks }
     }
 
-    /// From the last renewal of a holder to the acquisition by the next one, for each change of holders.
+    /// From the last renewal of a holder to the acquisition by the next one, for each change of holders. Waits for the first
+    /// one.
     pub(crate) async fn end(self) -> Result<Vec<Duration>> {
         // Who looks may have ended by itself only by a panic, which the next line tells.
         let _ = self.stop.send(());
@@ -45,13 +48,17 @@ impl Watch {
 
 async fn look(leases: Api<Lease>, mut stopped: oneshot::Receiver<()>) -> Vec<Duration> {
     let (mut gaps, mut before) = (Vec::new(), None::<Holder>);
+    let mut wanted_since = None::<Instant>;
     loop {
         // An API server that does not answer is asked again.
         if let Ok(Some(found)) = leases.get_opt(lease::NAME).await {
             gaps.extend(step(&mut before, &found));
         }
+        if wanted_since.is_some_and(|since| !gaps.is_empty() || since.elapsed() > PATIENCE) {
+            return gaps;
+        }
         tokio::select! {
-            _ = &mut stopped => return gaps,
+            _ = &mut stopped, if wanted_since.is_none() => wanted_since = Some(Instant::now()),
             () = tokio::time::sleep(BETWEEN_LOOKS) => {}
         }
     }
