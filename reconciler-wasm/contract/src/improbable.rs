@@ -7,7 +7,9 @@
 mod backup;
 mod cluster;
 mod convert;
+mod live;
 mod peer;
+mod peers;
 mod restore;
 mod rules;
 
@@ -23,9 +25,11 @@ pub use convert::{
     Carried, NotCarried, Subject, backup_from, backup_to, cluster_from, cluster_to, restore_from,
     restore_to, schedule_from, schedule_to,
 };
+pub use live::{spec_of_domain, status_of_domain, stored_status};
 pub use peer::{
     Bootstrap, EtcdPeerSpec, EtcdPeerStatus, InitialCluster, InitialClusterState, InitialMember,
 };
+pub use peers::{PEER_KIND, PEER_PLURAL, Peer, peers};
 pub use restore::{
     ClusterTemplate, EtcdRestorePhase, EtcdRestoreSpec, EtcdRestoreStatus, RestoreSource,
 };
@@ -37,6 +41,12 @@ pub const GROUP: &str = "etcd.improbable.io";
 pub const VERSION: &str = "v1alpha1";
 /// What annotations and labels of the operator begin with.
 pub const RESERVED_PREFIX: &str = "etcd.improbable.io/";
+/// Label of every child, whose value is [`crate::names::APP`].
+pub const APP_LABEL: &str = "app.kubernetes.io/name";
+/// Label with the cluster's name, on every child.
+pub const CLUSTER_LABEL: &str = "etcd.improbable.io/cluster-name";
+/// Label with the member's name.
+pub const PEER_LABEL: &str = "etcd.improbable.io/peer-name";
 /// Finalizer of an EtcdPeer whose volume claim goes with it.
 pub const CLAIM_FINALIZER: &str = "etcdpeer.etcd.improbable.io/pvc-cleanup";
 /// Finalizer that the archived operator left on schedules.

@@ -9,6 +9,7 @@ mod backup;
 mod cluster;
 mod decision;
 mod describe;
+mod dialect;
 mod etcd;
 mod ids;
 pub mod improbable;
@@ -44,6 +45,7 @@ pub use cluster::{
 };
 pub use decision::{Decision, Requeue};
 pub use describe::Description;
+pub use dialect::Dialect;
 pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};
 pub use ids::{ClusterId, Fingerprint, MemberId, Millis};
 pub use issue::{MADE_FILES, Order, authority_keys};

@@ -55,7 +55,11 @@ pub struct EtcdClusterSpec {
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
     /// The volume claim of each member. It must name its class and its size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::quantities::with_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub volume_claim_template: Option<PersistentVolumeClaimSpec>,
     /// What becomes of the claims when the EtcdCluster is deleted. Default: Retain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +75,11 @@ pub struct PodTemplate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<PodTemplateMetadata>,
     /// CPU and memory of the etcd container. A limit of CPU also sets GOMAXPROCS to its whole cores.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::quantities::with_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub resources: Option<ResourceRequirements>,
     /// How long the kubelet is patient with a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
