@@ -168,7 +168,7 @@ fn judge_labels(
     let (kind, name) = (object.kind(), object.name());
     let empty = BTreeMap::new();
     let found = object.metadata().labels.as_ref().unwrap_or(&empty);
-    let own = names::labels(&resource.name);
+    let own = resource.dialect().labels(&resource.name);
     let asked = spec
         .pod
         .as_ref()
@@ -187,7 +187,7 @@ fn judge_labels(
     for (key, value) in found {
         let is_known = own.contains_key(key)
             || key.starts_with(OWN_PREFIX)
-            || (key == names::NODE_LABEL && value == name)
+            || (key == resource.dialect().member_label() && value == name)
             || asked.and_then(|asked| asked.get(key)) == Some(value);
         if !is_known {
             wrong(key);

@@ -45,7 +45,7 @@ pub(crate) fn judge_pod(
     let found = pod.spec.as_ref().unwrap_or(&empty);
     let addresses = Addresses::new(snapshot, Some(spec));
     judge_fields(name, found, &snapshot.resource, spec, refusals);
-    judge_policy(name, found, &snapshot.resource.name, spec, refusals);
+    judge_policy(name, found, &snapshot.resource, spec, refusals);
     judge_pod_security(name, found, spec, refusals);
     for volume in found.volumes.iter().flatten() {
         judge_volume(name, volume, spec, snapshot, refusals);

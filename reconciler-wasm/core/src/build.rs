@@ -9,7 +9,7 @@ mod shape;
 mod storage;
 mod tls;
 
-use contract::{Resource, names};
+use contract::Resource;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 pub(crate) use disruption::disruption_budget;
@@ -23,7 +23,7 @@ fn metadata(resource: &Resource, name: String) -> ObjectMeta {
     ObjectMeta {
         name: Some(name),
         namespace: Some(resource.namespace.clone()),
-        labels: Some(names::labels(&resource.name)),
+        labels: Some(resource.dialect().labels(&resource.name)),
         owner_references: Some(vec![OwnerReference {
             api_version: resource.api_version.clone(),
             kind: resource.kind.clone(),

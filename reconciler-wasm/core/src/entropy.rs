@@ -1,8 +1,11 @@
 //! Names and tokens, made from the entropy of the snapshot.
 //!
-//! The same snapshot gives the same names; two snapshots never do.
+//! The same snapshot gives the same names; two snapshots never do, but for members that the dialect numbers: those get
+//! the lowest numbers that are free.
 
 use std::collections::BTreeSet;
+
+use crate::validate::Cluster;
 
 /// Letters and digits without vowels and look-alikes, as Kubernetes uses for generated names.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -33,8 +36,27 @@ impl Entropy {
         z ^ (z >> 31)
     }
 
-    /// A member name of `cluster` that is not among `taken`.
-    pub(crate) fn member(&mut self, cluster: &str, taken: &BTreeSet<&str>) -> String {
+    /// Names for this many members of `cluster`, sorted, none of which is among `taken`.
+    pub(crate) fn members(
+        &mut self,
+        cluster: &Cluster,
+        taken: &BTreeSet<&str>,
+        count: usize,
+    ) -> Vec<String> {
+        let mut names: Vec<String> = if cluster.dialect.numbers_members() {
+            let numbered = (0_u64..).map(|number| format!("{}-{number}", cluster.name));
+            let free = numbered.filter(|name| !taken.contains(name.as_str()));
+            free.take(count).collect()
+        } else {
+            (0..count)
+                .map(|_| self.random(&cluster.name, taken))
+                .collect()
+        };
+        names.sort();
+        names
+    }
+
+    fn random(&mut self, cluster: &str, taken: &BTreeSet<&str>) -> String {
         loop {
             let suffix: String = (0..SUFFIX)
                 .map(|_| char::from(ALPHABET[(self.next() % ALPHABET.len() as u64) as usize]))

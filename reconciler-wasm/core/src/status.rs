@@ -105,7 +105,7 @@ pub(crate) fn render(
         conditions: memory.conditions.clone(),
         size: memory.size,
         ready_members: memory.ready_members,
-        selector: selector(&cluster.name),
+        selector: cluster.dialect.selector(&cluster.name),
         service_name: names::client_service(&cluster.name),
         client_port: Some(i64::from(names::CLIENT_PORT)),
         members: memory.members.clone(),
@@ -189,14 +189,6 @@ fn phase(before: Phase, cluster_id: Option<ClusterId>, planned: bool) -> Phase {
         (None, true) => Phase::Creating,
         (None, false) => before,
     }
-}
-
-fn selector(cluster: &str) -> String {
-    let labels: Vec<String> = names::labels(cluster)
-        .iter()
-        .map(|(key, value)| [key.as_str(), "=", value].concat())
-        .collect();
-    labels.join(",")
 }
 
 fn count(status: &mut EtcdClusterStatus, living: &Living<'_>) {

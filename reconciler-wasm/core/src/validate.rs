@@ -5,7 +5,7 @@
 mod pod;
 
 use contract::{
-    EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, MemberHealth, PodPolicy,
+    Dialect, EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, MemberHealth, PodPolicy,
     QUOTA_VARIABLE, QuorumRecovery, Reason, Resource, TlsPolicy, TlsRole, TlsSecrets, names,
 };
 use pod::{check_pod, with_settings};
@@ -26,6 +26,7 @@ const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 /// A cluster that can be built.
 #[derive(Clone)]
 pub(crate) struct Cluster {
+    pub(crate) dialect: Dialect,
     pub(crate) name: String,
     pub(crate) namespace: String,
     /// Wanted members, with 0 for none that runs; none when the asked number cannot be followed: the cluster keeps the members it has.
@@ -112,6 +113,7 @@ fn url(scheme: &str, host: &str, port: i32) -> String {
 /// The first thing that makes the spec impossible to follow, as a finding for people.
 pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
     let spec: EtcdClusterSpec = serde_path(&resource.spec)?;
+    let dialect = resource.dialect();
     check_name(&resource.name)?;
     let wanted_tls = check_tls(spec.tls.as_ref(), &resource.name)?;
     let plain_clients = spec.tls.as_ref().is_some_and(|tls| tls.plain_clients);
@@ -123,10 +125,11 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         .get("size")
         .is_some_and(|size| !size.is_null());
     let size = check_size(is_set, spec.size, &mut findings);
-    let pod = check_pod(spec.pod.unwrap_or_default(), &mut findings)?;
+    let pod = check_pod(dialect, spec.pod.unwrap_or_default(), &mut findings)?;
     let settings = spec.etcd.unwrap_or_default();
     let pod = with_settings(pod, &settings, &mut findings)?;
     Ok(Cluster {
+        dialect,
         name: resource.name.clone(),
         namespace: resource.namespace.clone(),
         size,

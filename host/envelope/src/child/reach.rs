@@ -138,7 +138,7 @@ fn judge_selector(
     refusals: &mut Vec<Refusal>,
 ) {
     // A further label would make it narrower: it could select nobody.
-    if found != Some(&names::labels(&resource.name)) {
+    if found != Some(&resource.dialect().labels(&resource.name)) {
         refusals.push(Refusal::Selector {
             kind,
             name: name.to_owned(),

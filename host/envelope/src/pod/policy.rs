@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{DEFAULT_REQUESTS, EtcdClusterSpec, PodPolicy, names};
+use contract::{DEFAULT_REQUESTS, EtcdClusterSpec, PodPolicy, Resource};
 use k8s_openapi::api::core::v1::{
     Affinity, Container, PodAffinityTerm, PodAntiAffinity, PodSpec, ResourceRequirements,
     WeightedPodAffinityTerm,
@@ -21,7 +21,7 @@ const GRACE: std::ops::RangeInclusive<i64> = 30..=300;
 pub(super) fn judge_policy(
     pod: &str,
     found: &PodSpec,
-    cluster: &str,
+    cluster: &Resource,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
@@ -68,15 +68,15 @@ fn are_resources(found: Option<&ResourceRequirements>, asked: &PodPolicy) -> boo
 }
 
 /// The spec's; else members keep off one another's nodes, strictly where `antiAffinity` asks for it and only then.
-fn is_affinity(found: Option<&Affinity>, cluster: &str, asked: &PodPolicy) -> bool {
+fn is_affinity(found: Option<&Affinity>, cluster: &Resource, asked: &PodPolicy) -> bool {
     if asked.affinity.is_some() {
         return found == asked.affinity.as_ref();
     }
     let term = PodAffinityTerm {
         label_selector: Some(LabelSelector {
             match_labels: Some(BTreeMap::from([(
-                names::CLUSTER_LABEL.to_owned(),
-                cluster.to_owned(),
+                cluster.dialect().cluster_label().to_owned(),
+                cluster.name.clone(),
             )])),
             ..LabelSelector::default()
         }),

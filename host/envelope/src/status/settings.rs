@@ -11,11 +11,8 @@ pub(super) fn untrue(
     stored: &EtcdClusterStatus,
     resource: &Resource,
 ) -> Vec<String> {
-    let labels: Vec<String> = names::labels(&resource.name)
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let is_selector = ["", &labels.join(",")].contains(&status.selector.as_str());
+    let selector = resource.dialect().selector(&resource.name);
+    let is_selector = ["", &selector].contains(&status.selector.as_str());
     let service = names::client_service(&resource.name);
     let is_service = ["", &service].contains(&status.service_name.as_str());
     let port = i64::from(names::CLIENT_PORT);

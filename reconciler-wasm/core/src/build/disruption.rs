@@ -19,7 +19,7 @@ pub(crate) fn disruption_budget(
         spec: Some(PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(i32::try_from(quorum).unwrap_or(i32::MAX))),
             selector: Some(LabelSelector {
-                match_labels: Some(names::labels(&cluster.name)),
+                match_labels: Some(cluster.dialect.labels(&cluster.name)),
                 ..LabelSelector::default()
             }),
             ..PodDisruptionBudgetSpec::default()

@@ -129,7 +129,7 @@ fn build(
     let mut meta = metadata(resource, member.to_owned());
     let mut labels = policy.labels.clone().unwrap_or_default();
     labels.append(meta.labels.get_or_insert_default());
-    labels.insert(names::NODE_LABEL.to_owned(), member.to_owned());
+    labels.insert(cluster.dialect.member_label().to_owned(), member.to_owned());
     meta.labels = Some(labels);
     let mut annotations = BTreeMap::from([
         (names::VERSION_ANNOTATION.to_owned(), version_of(image)),
@@ -209,7 +209,7 @@ fn affinity(cluster: &Cluster) -> Option<Affinity> {
     let term = PodAffinityTerm {
         label_selector: Some(LabelSelector {
             match_labels: Some(BTreeMap::from([(
-                names::CLUSTER_LABEL.to_owned(),
+                cluster.dialect.cluster_label().to_owned(),
                 cluster.name.clone(),
             )])),
             ..LabelSelector::default()

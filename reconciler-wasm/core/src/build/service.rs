@@ -15,7 +15,7 @@ pub(crate) fn client_service(cluster: &Cluster, resource: &Resource) -> Service 
         cluster,
         resource,
         names::client_service(&cluster.name),
-        vec![port("client", names::CLIENT_PORT)],
+        vec![port(cluster.dialect.client_port_name(), names::CLIENT_PORT)],
         None,
     )
 }
@@ -24,8 +24,8 @@ pub(crate) fn client_service(cluster: &Cluster, resource: &Resource) -> Service 
 /// another to become ready.
 pub(crate) fn peer_service(cluster: &Cluster, resource: &Resource) -> Service {
     let ports = vec![
-        port("client", names::CLIENT_PORT),
-        port("peer", names::PEER_PORT),
+        port(cluster.dialect.client_port_name(), names::CLIENT_PORT),
+        port(cluster.dialect.peer_port_name(), names::PEER_PORT),
     ];
     let mut service = service(
         cluster,
@@ -53,7 +53,7 @@ fn service(
         spec: Some(ServiceSpec {
             cluster_ip: cluster_ip.map(str::to_owned),
             ports: Some(ports),
-            selector: Some(names::labels(&cluster.name)),
+            selector: Some(cluster.dialect.labels(&cluster.name)),
             ..ServiceSpec::default()
         }),
         status: None,
@@ -79,7 +79,7 @@ pub(crate) fn is_service_as_wanted(
     let Some(spec) = &wanted.spec else {
         return true;
     };
-    let labels = names::labels(&cluster.name);
+    let labels = cluster.dialect.labels(&cluster.name);
     let has_ports = spec.ports.iter().flatten().all(|port| {
         found
             .ports

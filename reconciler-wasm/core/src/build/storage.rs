@@ -29,7 +29,7 @@ pub(crate) fn claim(cluster: &Cluster, resource: &Resource, member: &str) -> Per
     metadata
         .labels
         .get_or_insert_default()
-        .insert(names::NODE_LABEL.to_owned(), member.to_owned());
+        .insert(cluster.dialect.member_label().to_owned(), member.to_owned());
     if cluster.pod.retains_claims() {
         // Kubernetes collects what has an owner.
         metadata.owner_references = None;

@@ -12,8 +12,8 @@
 use std::collections::BTreeSet;
 
 use contract::{
-    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason, Volume,
-    VolumePhase, names,
+    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Objects, Observed, Reason,
+    Volume, VolumePhase, names,
 };
 
 use super::{
@@ -71,10 +71,8 @@ fn begin(
 ) {
     let snapshot = situation.snapshot;
     let mut entropy = Entropy::of(snapshot);
-    let mut members: Vec<String> = (0..size)
-        .map(|_| entropy.member(&cluster.name, taken))
-        .collect();
-    members.sort();
+    let taken = taken.iter().copied().chain(standing(&snapshot.objects));
+    let members = entropy.members(cluster, &taken.collect(), size);
     let birth = Birth {
         token: entropy.token(),
         members,
@@ -100,6 +98,14 @@ fn begin(
     furnish::hold_back_failing(situation, step);
     step.look_again(SOON, Reason::Forming);
     step.birth = Some(birth);
+}
+
+/// Names of pods and claims that there are. Where members are numbered, one of an earlier cluster may have the number.
+fn standing(objects: &Objects) -> impl Iterator<Item = &str> {
+    let pods = objects.pods.seen().into_iter().flatten();
+    let claims = objects.volumes.seen().into_iter().flatten();
+    pods.map(|pod| pod.name.as_str())
+        .chain(claims.map(|claim| claim.name.as_str()))
 }
 
 fn together(size: usize) -> String {

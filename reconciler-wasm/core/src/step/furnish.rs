@@ -178,7 +178,7 @@ fn budget(
     }
     let as_wanted = |found: &contract::DisruptionBudget| {
         found.min_available.as_deref() == Some(quorum(most).to_string().as_str())
-            && found.selector == names::labels(&cluster.name)
+            && found.selector == cluster.dialect.labels(&cluster.name)
     };
     if found.is_some_and(|found| found.deleted.is_some() || as_wanted(found)) {
         return;

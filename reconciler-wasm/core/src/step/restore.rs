@@ -270,10 +270,7 @@ fn stop(
         let taken = memory.given_up.iter().map(String::as_str).collect();
         // A size that cannot be followed any more is no reason to stay stopped.
         let size = cluster.size.unwrap_or(1).max(1);
-        let mut founders: Vec<String> = (0..size)
-            .map(|_| entropy.member(&resource.name, &taken))
-            .collect();
-        founders.sort();
+        let founders = entropy.members(cluster, &taken, size);
         step.find(
             FindingKind::Doing,
             Reason::Restoring,

@@ -72,7 +72,8 @@ fn grow(
         .chain(living.pods.keys().copied())
         .chain(living.volumes.keys().copied())
         .collect();
-    let name = Entropy::of(situation.snapshot).member(&cluster.name, &taken);
+    let mut names = Entropy::of(situation.snapshot).members(cluster, &taken, 1);
+    let name = names.pop().unwrap_or_default();
     let effect = Effect::AddLearner {
         name: name.clone(),
         peer_urls: vec![cluster.peer_url(&name)],

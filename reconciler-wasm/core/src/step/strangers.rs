@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{FindingKind, Pod, Reason, Resource, names};
+use contract::{FindingKind, Pod, Reason, Resource};
 
 use super::{LATER, Step};
 use crate::assess::Situation;
@@ -15,7 +15,7 @@ use crate::validate::Cluster;
 pub(super) fn tell(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) -> bool {
     let resource = &situation.snapshot.resource;
     let pods = situation.snapshot.objects.pods.seen();
-    let wanted = names::labels(&cluster.name);
+    let wanted = cluster.dialect.labels(&cluster.name);
     let mut is_alone = true;
     for pod in pods.into_iter().flatten() {
         let is_owned = pod.owner.as_deref() == Some(resource.uid.as_str());
@@ -43,7 +43,7 @@ fn is_selected(pod: &Pod, wanted: &BTreeMap<String, String>) -> bool {
 }
 
 fn unlabelled(pod: &Pod, resource: &Resource) -> String {
-    let labels = names::labels(&resource.name);
+    let labels = resource.dialect().labels(&resource.name);
     let labels: Vec<String> = labels
         .into_iter()
         .map(|(label, value)| format!("{label}={value}"))
@@ -90,7 +90,7 @@ fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (Findin
              Take the label off: kubectl --namespace {namespace} label pod {} {}-",
             pod.name,
             pod.name,
-            names::CLUSTER_LABEL
+            resource.dialect().cluster_label()
         );
         (FindingKind::Blocked, message)
     }

@@ -2,7 +2,7 @@
 //!
 //! So a setting with a field rolls pods as any other part of their policy does. Does not know which pods there are.
 
-use contract::{EtcdSettings, Finding, PodPolicy, ProbePolicy, Reason, names};
+use contract::{Dialect, EtcdSettings, Finding, PodPolicy, ProbePolicy, Reason, names};
 
 use super::{invalid, note};
 
@@ -26,6 +26,7 @@ const RESERVED_ENV: &[&str] = &[
 /// # Errors
 /// The first thing that makes it impossible to follow, as a finding for people.
 pub(super) fn check_pod(
+    dialect: Dialect,
     mut pod: PodPolicy,
     findings: &mut Vec<Finding>,
 ) -> Result<PodPolicy, Finding> {
@@ -34,12 +35,12 @@ pub(super) fn check_pod(
         .iter()
         .flatten()
         .map(|(key, _)| key)
-        .find(|key| is_reserved_label(key))
+        .find(|key| dialect.is_reserved_label(key))
     {
         return Err(invalid(format!(
             "spec.pod.labels: the key \"{key}\" is reserved (`{}` and keys that begin with `{}`). Rename it.",
             names::APP_LABEL,
-            names::RESERVED_LABEL_PREFIX
+            dialect.reserved_label_prefix()
         )));
     }
     if let Some((field, seconds, bounds)) = pod.probes.as_ref().and_then(ProbePolicy::why_unsound) {
@@ -109,8 +110,4 @@ pub(super) fn with_settings(
     });
     env.extend(typed.into_iter().map(|(_, variable)| variable));
     Ok(pod)
-}
-
-fn is_reserved_label(key: &str) -> bool {
-    key == names::APP_LABEL || key.starts_with(names::RESERVED_LABEL_PREFIX)
 }
