@@ -1,14 +1,16 @@
-//! The name of one custom resource among all: kind, namespace and name.
+//! The name of one custom resource among all: dialect, kind, namespace and name.
 //!
 //! Knows nothing of UIDs: a resource that is deleted and made again has the same key.
 
 use std::fmt;
 
-use contract::ResourceKind;
+use contract::{Dialect, Resource, ResourceKind};
 
-/// Kind, namespace and name of a custom resource; mostly of an `EtcdCluster`.
+/// Dialect, kind, namespace and name of a custom resource; mostly of an `EtcdCluster`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterKey {
+    /// Whose group it is of.
+    pub dialect: Dialect,
     /// `kind`.
     pub kind: ResourceKind,
     /// `metadata.namespace`.
@@ -18,13 +20,23 @@ pub struct ClusterKey {
 }
 
 impl ClusterKey {
-    /// The resource of that name.
+    /// The resource of that name in the first dialect.
     #[must_use]
     pub fn new(kind: ResourceKind, namespace: &str, name: &str) -> Self {
         Self {
+            dialect: Dialect::Coreos,
             kind,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
+        }
+    }
+
+    /// The key of the cluster that this is.
+    #[must_use]
+    pub fn of_cluster(cluster: &Resource) -> Self {
+        Self {
+            dialect: cluster.dialect(),
+            ..Self::new(ResourceKind::EtcdCluster, &cluster.namespace, &cluster.name)
         }
     }
 }

@@ -276,7 +276,7 @@ impl Scraped {
     fn clusters(&self) -> BTreeMap<&'static str, i64> {
         let mut clusters =
             BTreeMap::from([("None", 0), ("Creating", 0), ("Running", 0), ("Failed", 0)]);
-        self.world.resources.for_each(|resource| {
+        self.world.each_cluster(|resource| {
             let phase = resource
                 .status
                 .get("phase")

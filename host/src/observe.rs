@@ -25,8 +25,8 @@ mod written;
 use std::time::{Duration, Instant};
 
 use contract::{
-    DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod, Resource,
-    ResourceKind, Service, Snapshot, Volume,
+    Dialect, DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod,
+    Resource, ResourceKind, Service, Snapshot, Volume,
 };
 use envelope::Pace;
 use kube::Client;
@@ -35,7 +35,7 @@ use tracing::debug;
 pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
 pub(crate) use live::within;
-pub use live::{Error, Head, head, neighbours, resource, resource_kind};
+pub use live::{Error, Head, head, neighbours, resource, resource_kind, resource_kind_of};
 pub use written::{Written, WrittenObject};
 
 use crate::backup::{Sight, Transfers};
@@ -54,6 +54,8 @@ const CATCH_UP: Duration = Duration::from_millis(500);
 pub struct World {
     /// The clusters' resources.
     pub resources: Shelf<Resource>,
+    /// Those of the second dialect, which may have the same names.
+    pub improbable: Shelf<Resource>,
     /// The backups' resources.
     pub backups: Shelf<Resource>,
     /// The restores' resources.
@@ -79,6 +81,7 @@ impl World {
     pub fn new(scopes: &[Scope]) -> Self {
         Self {
             resources: Shelf::new(scopes),
+            improbable: Shelf::new(scopes),
             backups: Shelf::new(scopes),
             restores: Shelf::new(scopes),
             pods: Shelf::new(scopes),
@@ -132,6 +135,7 @@ impl World {
     pub async fn settle(&self) {
         let Self {
             resources,
+            improbable,
             backups,
             restores,
             pods,
@@ -146,6 +150,7 @@ impl World {
         let mut changes = changed.subscribe();
         let is_settled = || {
             resources.is_settled()
+                && improbable.is_settled()
                 && backups.is_settled()
                 && restores.is_settled()
                 && pods.is_settled()
@@ -165,6 +170,8 @@ impl World {
     pub fn missing(&self) -> Vec<String> {
         let Self {
             resources,
+            // A definition that is not there keeps nobody from serving the first dialect.
+            improbable: _,
             backups,
             restores,
             pods,
@@ -197,9 +204,9 @@ impl World {
 
     /// The cache of the resources of a kind.
     #[must_use]
-    pub const fn resources_of(&self, kind: ResourceKind) -> &Shelf<Resource> {
+    pub const fn resources_of(&self, dialect: Dialect, kind: ResourceKind) -> &Shelf<Resource> {
         match kind {
-            ResourceKind::EtcdCluster => &self.resources,
+            ResourceKind::EtcdCluster => self.clusters_of(dialect),
             ResourceKind::EtcdBackup => &self.backups,
             ResourceKind::EtcdRestore => &self.restores,
         }
@@ -208,8 +215,28 @@ impl World {
     /// Every resource that passes are made over.
     #[must_use]
     pub fn keys(&self) -> Vec<ClusterKey> {
-        let shelves = ResourceKind::ALL.map(|kind| self.resources_of(kind).keys());
+        [self.clusters(), self.backups.keys(), self.restores.keys()].concat()
+    }
+
+    /// Every cluster, whatever its dialect.
+    #[must_use]
+    pub fn clusters(&self) -> Vec<ClusterKey> {
+        let shelves = Dialect::ALL.map(|dialect| self.clusters_of(dialect).keys());
         shelves.concat()
+    }
+
+    /// Calls `each` for every cluster, whatever its dialect.
+    pub fn each_cluster(&self, mut each: impl FnMut(&Resource)) {
+        for dialect in Dialect::ALL {
+            self.clusters_of(dialect).for_each(&mut each);
+        }
+    }
+
+    const fn clusters_of(&self, dialect: Dialect) -> &Shelf<Resource> {
+        match dialect {
+            Dialect::Coreos => &self.resources,
+            Dialect::Improbable => &self.improbable,
+        }
     }
 
     fn objects(&self, key: &ClusterKey, now: Instant) -> Objects {
@@ -331,7 +358,7 @@ async fn look(
     if memory.written.can_be_awaited() && world.shows(key, &memory.written).await {
         memory.written = Written::default();
         let now = Instant::now();
-        match world.resources_of(key.kind).of(key, now) {
+        match world.resources_of(key.dialect, key.kind).of(key, now) {
             Observed::Seen(mut resources) => {
                 return Ok(resources
                     .pop()

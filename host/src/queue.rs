@@ -186,6 +186,7 @@ mod tests {
 
     fn key(name: &str) -> ClusterKey {
         ClusterKey {
+            dialect: contract::Dialect::Coreos,
             kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: name.to_owned(),

@@ -310,7 +310,7 @@ impl Rollout {
             shadows = assigned.lineup.shadows.len(),
             "Swapped modules"
         );
-        for key in self.world.resources.keys() {
+        for key in self.world.clusters() {
             self.queue.touch(key, Trigger::Module);
         }
     }

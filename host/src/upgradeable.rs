@@ -147,7 +147,7 @@ fn kind() -> ApiResource {
 
 fn moment(world: &World) -> Moment {
     let mut busy = Vec::new();
-    world.resources.for_each(|resource| {
+    world.each_cluster(|resource| {
         if let Some(reason) = mid_change(resource) {
             busy.push((format!("{}/{}", resource.namespace, resource.name), reason));
         }

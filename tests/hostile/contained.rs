@@ -179,6 +179,7 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
 
 fn key(attempt: &Attempt) -> ClusterKey {
     ClusterKey {
+        dialect: contract::Dialect::Coreos,
         kind: ResourceKind::EtcdCluster,
         namespace: attempt.snapshot.resource.namespace.clone(),
         name: attempt.snapshot.resource.name.clone(),

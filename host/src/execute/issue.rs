@@ -99,7 +99,7 @@ fn metadata(pass: &Pass<'_>, name: &str) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(resource.namespace.clone()),
-        labels: Some(names::labels(&resource.name)),
+        labels: Some(resource.dialect().labels(&resource.name)),
         owner_references: Some(vec![OwnerReference {
             api_version: resource.api_version.clone(),
             kind: resource.kind.clone(),

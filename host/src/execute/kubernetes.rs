@@ -100,7 +100,7 @@ pub(super) async fn replace_status(
             resource_version,
             ..ObjectMeta::default()
         },
-        data: json!({ "status": status }),
+        data: json!({ "status": pass.resource.dialect().status(status) }),
     };
     let api = observe::neighbours(&executor.client, pass.key);
     let written = within(api.replace_status(&pass.key.name, &post(), &object)).await?;

@@ -151,6 +151,7 @@ async fn execute(
     memory: &mut Memory,
 ) -> Vec<(OutcomeKind, String)> {
     let key = ClusterKey {
+        dialect: contract::Dialect::Coreos,
         kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
@@ -329,6 +330,7 @@ async fn a_write_is_awaited_in_the_caches() {
     execute(&executor, &[update_status()], &mut memory).await;
     let world = crate::observe::World::new(&[crate::observe::shelf::Scope::All]);
     let key = ClusterKey {
+        dialect: contract::Dialect::Coreos,
         kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),

@@ -21,7 +21,7 @@ pub(super) struct CertificateLabels {
 /// Seconds since 1970 at which each certificate ends.
 pub(super) fn ends(world: &World) -> Family<CertificateLabels, Gauge> {
     let family = Family::<CertificateLabels, Gauge>::default();
-    world.resources.for_each(|resource| {
+    world.each_cluster(|resource| {
         for record in records(resource) {
             let Ok(end) = record.not_after.parse::<jiff::Timestamp>() else {
                 continue;

@@ -163,12 +163,8 @@ pub(super) fn encode(
     looks: &Looks,
 ) -> Result<(), std::fmt::Error> {
     let gauges = Gauges::default();
-    world.resources.for_each(|resource| {
-        let key = ClusterKey {
-            kind: contract::ResourceKind::EtcdCluster,
-            namespace: resource.namespace.clone(),
-            name: resource.name.clone(),
-        };
+    world.each_cluster(|resource| {
+        let key = ClusterKey::of_cluster(resource);
         gauges.add(resource, &looks.of(&key));
     });
     let Gauges {

@@ -12,6 +12,7 @@ use crate::roster::Opinion;
 
 fn key() -> ClusterKey {
     ClusterKey {
+        dialect: contract::Dialect::Coreos,
         kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),
@@ -204,6 +205,7 @@ fn a_backup_that_was_never_proven_counts_from_its_creation() {
     let (metrics, world) = looked(Leadership::alone());
     let backup = |name: &str, policy: serde_json::Value, status: serde_json::Value| {
         let key = ClusterKey {
+            dialect: contract::Dialect::Coreos,
             kind: contract::ResourceKind::EtcdBackup,
             name: name.to_owned(),
             ..key()

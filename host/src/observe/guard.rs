@@ -23,7 +23,9 @@ fn cluster_of(backup: &Resource) -> Option<String> {
 pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resource>> {
     match world.backups.of_namespace(&key.namespace, Instant::now()) {
         Observed::Seen(backups) => {
-            let own = |backup: &Resource| cluster_of(backup).as_ref() == Some(&key.name);
+            let own = |backup: &Resource| {
+                backup.dialect() == key.dialect && cluster_of(backup).as_ref() == Some(&key.name)
+            };
             Observed::Seen(backups.into_iter().filter(own).collect())
         }
         Observed::Absent => Observed::Absent,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use contract::{ObjectKind, Objects, Observed, Resource, ResourceKind, names};
+use contract::{Dialect, ObjectKind, Objects, Observed, Resource, ResourceKind, names};
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -40,13 +40,19 @@ pub enum Error {
     },
 }
 
-/// A kind of custom resource, as the client needs it.
+/// A kind of custom resource of the first dialect, as the client needs it.
 #[must_use]
 pub fn resource_kind(kind: ResourceKind) -> ApiResource {
+    resource_kind_of(Dialect::Coreos, kind)
+}
+
+/// As [`resource_kind`], of any dialect.
+#[must_use]
+pub fn resource_kind_of(dialect: Dialect, kind: ResourceKind) -> ApiResource {
     ApiResource {
-        group: contract::GROUP.to_owned(),
-        version: contract::VERSION.to_owned(),
-        api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
+        group: dialect.group().to_owned(),
+        version: dialect.version().to_owned(),
+        api_version: dialect.api_version(),
         kind: kind.name().to_owned(),
         plural: kind.plural().to_owned(),
     }
@@ -55,7 +61,11 @@ pub fn resource_kind(kind: ResourceKind) -> ApiResource {
 /// The resources of a key's kind and namespace.
 #[must_use]
 pub fn neighbours(client: &Client, key: &ClusterKey) -> Api<DynamicObject> {
-    Api::namespaced_with(client.clone(), &key.namespace, &resource_kind(key.kind))
+    Api::namespaced_with(
+        client.clone(),
+        &key.namespace,
+        &resource_kind_of(key.dialect, key.kind),
+    )
 }
 
 /// Reads the resource; none when there is none.
@@ -106,11 +116,7 @@ where
         + std::fmt::Debug,
 {
     let api: Api<K> = Api::namespaced(client.clone(), &key.namespace);
-    let selector: Vec<String> = names::labels(&key.name)
-        .into_iter()
-        .map(|(label, value)| format!("{label}={value}"))
-        .collect();
-    let params = ListParams::default().labels(&selector.join(","));
+    let params = ListParams::default().labels(&key.dialect.selector(&key.name));
     match within(|| K::plural(&()).into_owned(), api.list(&params)).await {
         // The API server lists in the order of names.
         Ok(list) => Observed::Seen(list.items.into_iter().map(project).collect()),
@@ -238,7 +244,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             labels
                 .get(names::APP_LABEL)
                 .is_some_and(|app| app == names::APP)
-                && labels.contains_key(names::CLUSTER_LABEL)
+                && Dialect::of_labels(labels).is_some()
         }),
     }
 }

@@ -19,7 +19,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Bytes of a container's last words that are kept.
 const LAST_WORDS: usize = 2048;
 
-/// The custom resource; `spec` and `status` as they are stored.
+/// The custom resource, its `spec` and `status` as those of the domain: as they are stored, where the first dialect has it.
 #[must_use]
 pub fn resource(object: DynamicObject) -> Resource {
     let DynamicObject {
@@ -31,7 +31,7 @@ pub fn resource(object: DynamicObject) -> Resource {
         api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
         kind: contract::KIND.to_owned(),
     });
-    Resource {
+    let stored = Resource {
         api_version: types.api_version,
         kind: types.kind,
         created: millis(metadata.creation_timestamp.as_ref()).unwrap_or_default(),
@@ -52,7 +52,8 @@ pub fn resource(object: DynamicObject) -> Resource {
             .get_mut("status")
             .map(serde_json::Value::take)
             .unwrap_or_default(),
-    }
+    };
+    stored.dialect().read(stored)
 }
 
 /// A pod and its container named `etcd`.

@@ -36,8 +36,11 @@ fn cluster_of(world: &World, restore: &Resource) -> Observed<Box<Resource>> {
     let Some(name) = named(restore) else {
         return Observed::Absent;
     };
-    let key = ClusterKey::new(ResourceKind::EtcdCluster, &restore.namespace, &name);
-    match world.resources.of(&key, Instant::now()) {
+    let key = cluster_key(restore, &name);
+    match world
+        .resources_of(key.dialect, key.kind)
+        .of(&key, Instant::now())
+    {
         Observed::Seen(mut resources) => resources.pop().map_or(Observed::Absent, |resource| {
             Observed::Seen(Box::new(resource))
         }),
@@ -51,13 +54,25 @@ fn named(restore: &Resource) -> Option<String> {
     Some(spec.etcd_cluster.name).filter(|name| !name.is_empty())
 }
 
+/// Who is called so in the dialect of the restore.
+fn cluster_key(restore: &Resource, name: &str) -> ClusterKey {
+    ClusterKey {
+        dialect: restore.dialect(),
+        ..ClusterKey::new(ResourceKind::EtcdCluster, &restore.namespace, name)
+    }
+}
+
+fn is_of(restore: &Resource, cluster: &ClusterKey) -> bool {
+    named(restore).is_some_and(|name| cluster_key(restore, &name) == *cluster)
+}
+
 /// The restores that name a cluster.
 pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resource>> {
     match world.restores.of_namespace(&key.namespace, Instant::now()) {
         Observed::Seen(restores) => Observed::Seen(
             restores
                 .into_iter()
-                .filter(|restore| named(restore).as_ref() == Some(&key.name))
+                .filter(|restore| is_of(restore, key))
                 .collect(),
         ),
         Observed::Absent => Observed::Absent,
@@ -99,7 +114,7 @@ fn open_restores(restores: &Shelf<Resource>, cluster: &ClusterKey) -> Vec<Cluste
     };
     restores
         .iter()
-        .filter(|restore| named(restore).as_ref() == Some(&cluster.name))
+        .filter(|restore| is_of(restore, cluster))
         .filter(|restore| {
             let status = EtcdRestoreStatus::deserialize(&restore.status);
             !status.is_ok_and(|status| status.is_over())

@@ -323,6 +323,7 @@ mod tests {
 
     fn key(name: &str) -> ClusterKey {
         ClusterKey {
+            dialect: contract::Dialect::Coreos,
             kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: name.to_owned(),
@@ -428,6 +429,7 @@ mod tests {
     fn a_namespace_outside_the_scopes_is_unknown() {
         let shelf = Shelf::<Service>::new(&[infra()]);
         let elsewhere = ClusterKey {
+            dialect: contract::Dialect::Coreos,
             kind: contract::ResourceKind::EtcdCluster,
             namespace: "other".to_owned(),
             name: "kv".to_owned(),

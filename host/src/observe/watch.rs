@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use contract::names;
+use contract::{Dialect, ResourceKind, names};
 use futures::StreamExt;
 use kube::runtime::watcher as watch_objects;
 use kube::runtime::watcher::{self, Event};
@@ -40,17 +40,23 @@ pub fn children() -> watcher::Config {
 
 /// The resource an object is: itself.
 pub fn own_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    let namespace = object.namespace()?;
+    let kind = ResourceKind::EtcdCluster;
+    Some(ClusterKey::new(kind, &namespace, &object.name_any()))
+}
+
+/// As [`own_key`], for clusters of the second dialect.
+pub fn improbable_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {
-        kind: contract::ResourceKind::EtcdCluster,
-        namespace: object.namespace()?,
-        name: object.name_any(),
+        dialect: Dialect::Improbable,
+        ..own_key(object)?
     })
 }
 
 /// As [`own_key`], for backups.
 pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {
-        kind: contract::ResourceKind::EtcdBackup,
+        kind: ResourceKind::EtcdBackup,
         ..own_key(object)?
     })
 }
@@ -58,18 +64,18 @@ pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
 /// As [`own_key`], for restores.
 pub fn restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {
-        kind: contract::ResourceKind::EtcdRestore,
+        kind: ResourceKind::EtcdRestore,
         ..own_key(object)?
     })
 }
 
 /// The cluster a child names in its label; none for objects of other applications called etcd.
 pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
-    let name = object.labels().get(names::CLUSTER_LABEL)?.clone();
+    let (dialect, name) = Dialect::of_labels(object.labels())?;
+    let kind = ResourceKind::EtcdCluster;
     Some(ClusterKey {
-        kind: contract::ResourceKind::EtcdCluster,
-        namespace: object.namespace()?,
-        name,
+        dialect,
+        ..ClusterKey::new(kind, &object.namespace()?, name)
     })
 }
 

@@ -88,7 +88,7 @@ impl Written {
     pub fn is_shown(&self, world: &World, key: &ClusterKey) -> bool {
         self.objects.iter().all(|object| match object {
             WrittenObject::Resource { version } => world
-                .resources_of(key.kind)
+                .resources_of(key.dialect, key.kind)
                 .one(key, &key.name)
                 .is_none_or(|resource| is_at_least(&resource.resource_version, version)),
             WrittenObject::Child {
@@ -155,6 +155,7 @@ mod tests {
 
     fn key() -> ClusterKey {
         ClusterKey {
+            dialect: contract::Dialect::Coreos,
             kind: contract::ResourceKind::EtcdCluster,
             namespace: "infra".to_owned(),
             name: "kv".to_owned(),

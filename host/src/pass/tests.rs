@@ -32,6 +32,7 @@ fn cluster(status: &Value) -> Value {
 
 fn key() -> ClusterKey {
     ClusterKey {
+        dialect: contract::Dialect::Coreos,
         kind: contract::ResourceKind::EtcdCluster,
         namespace: "infra".to_owned(),
         name: "kv".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::ResourceKind;
+use contract::{Dialect, ResourceKind};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Client};
@@ -11,10 +11,10 @@ use tracing::{Instrument as _, info_span};
 
 use crate::key::ClusterKey;
 use crate::observe::shelf::Scope;
-use crate::observe::{World, project, resource_kind, watch};
+use crate::observe::{World, project, resource_kind_of, watch};
 use crate::queue::{Queue, Trigger};
 
-/// The seven watches of one scope. Each ends only when the operator stops.
+/// The eight watches of one scope. Each ends only when the operator stops.
 pub(super) fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -50,8 +50,8 @@ pub(super) fn start_watches(
             }
         };
     }
-    let resources = |kind: ResourceKind| {
-        let kind = resource_kind(kind);
+    let resources = |dialect: Dialect, kind: ResourceKind| {
+        let kind = resource_kind_of(dialect, kind);
         match scope {
             Scope::All => Api::all_with(client.clone(), &kind),
             Scope::Namespace(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
@@ -59,15 +59,23 @@ pub(super) fn start_watches(
     };
     start!(
         "EtcdCluster",
-        resources(ResourceKind::EtcdCluster),
+        resources(Dialect::Coreos, ResourceKind::EtcdCluster),
         watch::resources(),
         resources,
         watch::own_key,
         project::resource
     );
     start!(
+        "EtcdCluster",
+        resources(Dialect::Improbable, ResourceKind::EtcdCluster),
+        watch::resources(),
+        improbable,
+        watch::improbable_key,
+        project::resource
+    );
+    start!(
         "EtcdBackup",
-        resources(ResourceKind::EtcdBackup),
+        resources(Dialect::Coreos, ResourceKind::EtcdBackup),
         watch::resources(),
         backups,
         watch::backup_key,
@@ -75,7 +83,7 @@ pub(super) fn start_watches(
     );
     start!(
         "EtcdRestore",
-        resources(ResourceKind::EtcdRestore),
+        resources(Dialect::Coreos, ResourceKind::EtcdRestore),
         watch::resources(),
         restores,
         watch::restore_key,
