@@ -29,6 +29,7 @@ pub mod observe;
 pub(crate) mod operator;
 pub mod output;
 pub mod pass;
+pub mod peers;
 pub mod plan;
 pub mod queue;
 pub mod record;

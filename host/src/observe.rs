@@ -286,6 +286,8 @@ pub struct Memory {
     pub failures: u32,
     /// The rule by which the last pass's action was refused on a fresh read, and in how many passes in a row.
     pub refused: Option<(&'static str, u32)>,
+    /// The members that were last shown as objects, where the dialect does so.
+    pub peers: Option<crate::peers::Shown>,
     /// How much the module may still tell.
     pub pace: Pace,
 }

@@ -9,6 +9,7 @@
 //! 4. The actions, in order.
 //! 5. The shadows' opinions, which nothing follows from.
 //! 6. The record of all of it, and when to look again.
+//! 7. The members as objects of their own, where the dialect shows them so.
 
 mod refusals;
 
@@ -28,6 +29,7 @@ use crate::key::ClusterKey;
 use crate::metrics::{Metrics, PassEnd};
 use crate::module::{Answer, Failure};
 use crate::observe::{self, Found, Memory, World};
+use crate::peers;
 use crate::queue::{After, Trigger};
 use crate::recorder::{ClusterName, DecidedBy, Record, Recorder, ShadowRecord};
 use crate::refused;
@@ -131,8 +133,11 @@ impl Passes {
                 if key.kind == ResourceKind::EtcdCluster {
                     self.metrics.see(key, &snapshot);
                 }
-                self.decide_and_act(key, trigger, &snapshot, &mut memory)
-                    .await
+                let decided = self
+                    .decide_and_act(key, trigger, &snapshot, &mut memory)
+                    .await;
+                peers::show(&self.executor, &snapshot.resource, &mut memory).await;
+                decided
             }
             Err(error) => {
                 warn!(error = %Chain(&error), "No snapshot could be taken");

@@ -1,10 +1,13 @@
 //! The CustomResourceDefinitions: names, subresources, columns.
 
+mod improbable;
+
 use contract::{GROUP, MODULE_KIND, MODULE_PLURAL, MODULE_VERSION, ResourceKind, VERSION};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{rules, schema};
+pub(crate) use improbable::{improbable_cluster, improbable_peer};
 
 /// The definition of `EtcdCluster`.
 ///
@@ -72,13 +75,24 @@ fn definition(
     scale: Option<api::CustomResourceSubresourceScale>,
     columns: Vec<api::CustomResourceColumnDefinition>,
 ) -> api::CustomResourceDefinition {
+    definition_in(GROUP, names, version, schema, scale, columns)
+}
+
+fn definition_in(
+    group: &str,
+    names: api::CustomResourceDefinitionNames,
+    version: &str,
+    schema: api::JSONSchemaProps,
+    scale: Option<api::CustomResourceSubresourceScale>,
+    columns: Vec<api::CustomResourceColumnDefinition>,
+) -> api::CustomResourceDefinition {
     api::CustomResourceDefinition {
         metadata: ObjectMeta {
-            name: Some(format!("{}.{GROUP}", names.plural)),
+            name: Some(format!("{}.{group}", names.plural)),
             ..ObjectMeta::default()
         },
         spec: api::CustomResourceDefinitionSpec {
-            group: GROUP.to_owned(),
+            group: group.to_owned(),
             names,
             scope: "Namespaced".to_owned(),
             versions: vec![api::CustomResourceDefinitionVersion {

@@ -27,7 +27,14 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 4] = [ETCD_CLUSTER, ETCD_BACKUP, ETCD_RESTORE, RECONCILER_MODULE];
+pub(crate) static KINDS: [Kind; 6] = [
+    ETCD_CLUSTER,
+    ETCD_BACKUP,
+    ETCD_RESTORE,
+    RECONCILER_MODULE,
+    IMPROBABLE_CLUSTER,
+    IMPROBABLE_PEER,
+];
 
 const ETCD_CLUSTER: Kind = Kind {
     file: "manifests/crds/etcdclusters.yaml",
@@ -112,6 +119,65 @@ const ETCD_RESTORE: Kind = Kind {
             "status.reason",
             "urn:alm:descriptor:io.kubernetes.phase:reason",
         ),
+    ],
+};
+
+const IMPROBABLE_CLUSTER: Kind = Kind {
+    file: "manifests/crds/improbable_etcdclusters.yaml",
+    definition: crd::improbable_cluster,
+    title: "etcd cluster (improbable)",
+    purpose: "An etcd cluster in the words of improbable's etcd-cluster-operator.",
+    makes: &[
+        ("v1", "Pod"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "Secret"),
+        ("v1", "Service"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("etcd.improbable.io/v1alpha1", "EtcdPeer"),
+    ],
+    example: include_str!("../../docs/examples/improbable-cluster.yaml"),
+    widgets: &[
+        (
+            "spec.replicas",
+            "urn:alm:descriptor:com.tectonic.ui:podCount",
+        ),
+        ("spec.quorumRecovery", ADVANCED),
+        ("spec.podTemplate", ADVANCED),
+        ("spec.storage", ADVANCED),
+        ("spec.tls.static.member.peerSecret", SECRET),
+        ("spec.tls.static.member.serverSecret", SECRET),
+        ("spec.tls.static.operatorSecret", SECRET),
+        (
+            "status.conditions",
+            "urn:alm:descriptor:io.kubernetes.conditions",
+        ),
+        (
+            "status.memberNames",
+            "urn:alm:descriptor:com.tectonic.ui:podStatuses",
+        ),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
+        (
+            "status.serviceName",
+            "urn:alm:descriptor:io.kubernetes:Service",
+        ),
+    ],
+};
+
+const IMPROBABLE_PEER: Kind = Kind {
+    file: "manifests/crds/improbable_etcdpeers.yaml",
+    definition: crd::improbable_peer,
+    title: "etcd peer (improbable)",
+    purpose: "A member of such a cluster. The operator makes it to be looked at; nobody writes one.",
+    makes: &[],
+    example: include_str!("../../docs/examples/improbable-peer.yaml"),
+    widgets: &[
+        ("spec.bootstrap", ADVANCED),
+        ("spec.podTemplate", ADVANCED),
+        ("spec.storage", ADVANCED),
     ],
 };
 

@@ -3,6 +3,7 @@
 //! It reads a Secret only by its name, because a cluster or a ReconcilerModule names it, and writes those with certificates that it makes. In its
 //! default form it reads nothing of the whole cluster.
 
+use contract::improbable::{self, PEER_PLURAL};
 use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL, ResourceKind};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{
@@ -51,6 +52,23 @@ fn served_rules() -> Vec<PolicyRule> {
                 &format!("{restores}/status"),
             ],
             &[&["update"]],
+        ),
+        rule(improbable::GROUP, &[PLURAL], &[&WATCH]),
+        rule(
+            improbable::GROUP,
+            &[&format!("{PLURAL}/status")],
+            &[&["update"]],
+        ),
+        // Members as objects, which the operator makes and nobody else.
+        rule(
+            improbable::GROUP,
+            &[PEER_PLURAL],
+            &[&["create", "delete", "list"]],
+        ),
+        rule(
+            improbable::GROUP,
+            &[&format!("{PEER_PLURAL}/status")],
+            &[&["patch"]],
         ),
         rule(
             "",

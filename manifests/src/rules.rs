@@ -3,6 +3,7 @@
 //! Each says what to do. What is stored already stays writable as long as the value does not change; the reconciler
 //! reports on it. Rules about the name are for new objects, because a name never changes.
 
+mod improbable;
 mod module;
 
 use contract::ProbePolicy;
@@ -11,6 +12,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, ValidationRule,
 };
 
+pub(crate) use improbable::{
+    add_for_clusters as add_for_improbable_clusters, add_for_peers as add_for_improbable_peers,
+};
 pub(crate) use module::add as add_for_modules;
 
 /// Longest texts that rules look at. The API server wants to know beforehand how dear a rule can be.

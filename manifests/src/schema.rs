@@ -5,7 +5,7 @@
 
 use contract::{
     EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus, EtcdRestoreSpec,
-    EtcdRestoreStatus, ReconcilerModuleSpec, ReconcilerModuleStatus,
+    EtcdRestoreStatus, ReconcilerModuleSpec, ReconcilerModuleStatus, improbable,
 };
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
@@ -39,6 +39,29 @@ pub(crate) fn etcd_backup() -> Value {
 pub(crate) fn etcd_restore() -> Value {
     whole::<EtcdRestoreSpec, EtcdRestoreStatus>(
         "The wish for an etcd cluster to go on from a backup: where it is, and what became of the wish.",
+    )
+}
+
+/// The schema of a whole cluster of the second dialect, without the rules. Its status has all that the first one's has.
+pub(crate) fn improbable_cluster() -> Value {
+    let mut schema = whole::<improbable::EtcdClusterSpec, improbable::EtcdClusterStatus>(
+        "An etcd cluster: what is wanted, and how it is.",
+    );
+    let mut domain = whole::<EtcdClusterSpec, EtcdClusterStatus>("");
+    let domain = domain["properties"]["status"]["properties"].as_object_mut();
+    let status = schema["properties"]["status"]["properties"].as_object_mut();
+    if let (Some(domain), Some(status)) = (domain, status) {
+        let names = domain.remove("members").unwrap_or_default();
+        status.insert("memberNames".to_owned(), names);
+        status.extend(std::mem::take(domain));
+    }
+    schema
+}
+
+/// The schema of a whole peer of the second dialect, without the rules.
+pub(crate) fn improbable_peer() -> Value {
+    whole::<improbable::EtcdPeerSpec, improbable::EtcdPeerStatus>(
+        "A member of an etcd cluster, made by the operator to be looked at.",
     )
 }
 

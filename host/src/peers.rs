@@ -1,0 +1,204 @@
+//! Keeps the `EtcdPeer` objects of a cluster in step with its status, for people who look at them.
+//!
+//! Which they are is said by [`contract::improbable::peers`]; nothing is decided here and nothing follows from them.
+//! Objects of another owner are left alone.
+
+use std::time::{Duration, Instant};
+
+use contract::improbable::{EtcdPeerSpec, EtcdPeerStatus, PEER_KIND, PEER_PLURAL, Peer, peers};
+use contract::{Dialect, Resource, names};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{ApiResource, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{DynamicObject, ObjectMeta, TypeMeta};
+use kube::{Api, Client, ResourceExt};
+use serde::Deserialize as _;
+use serde_json::json;
+use tracing::{debug, info, warn};
+
+use crate::error::Chain;
+use crate::execute::Executor;
+use crate::observe::{self, Memory, project, within};
+
+/// How long what was shown is believed to be there still.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// What was last shown, and when.
+#[derive(Debug)]
+pub struct Shown {
+    peers: Vec<Peer>,
+    at: Instant,
+}
+
+/// Shows the members of a cluster, if that is not as it was left. Nothing depends on it, so a failure is told, and what is
+/// missing is done by a later pass.
+pub async fn show(executor: &Executor, cluster: &Resource, memory: &mut Memory) {
+    if !executor.leadership.is_held() {
+        return;
+    }
+    if let Err(error) = keep(&executor.client, cluster, &mut memory.peers).await {
+        warn!(error = %Chain(&error), "Members could not be shown as objects");
+    }
+}
+
+async fn keep(
+    client: &Client,
+    cluster: &Resource,
+    shown: &mut Option<Shown>,
+) -> Result<(), observe::Error> {
+    let wanted = peers(cluster);
+    let is_shown = match shown {
+        Some(shown) => shown.peers == wanted && shown.at.elapsed() < BELIEVED,
+        None => wanted.is_empty(),
+    };
+    if is_shown || cluster.deleted.is_some() {
+        return Ok(());
+    }
+    *shown = None;
+    let kind = kind(cluster.dialect());
+    let api = Api::<DynamicObject>::namespaced_with(client.clone(), &cluster.namespace, &kind);
+    let params = ListParams::default().labels(&cluster.dialect().selector(&cluster.name));
+    let found = within(|| PEER_PLURAL.to_owned(), api.list(&params)).await?;
+    let own = |peer: &&DynamicObject| {
+        project::controller(&peer.metadata).as_deref() == Some(cluster.uid.as_str())
+    };
+    let mut is_whole = true;
+    let mut standing = Vec::new();
+    for peer in found.items.iter().filter(own) {
+        let name = peer.name_any();
+        let as_wanted = wanted
+            .iter()
+            .find(|wanted| wanted.name == name && is_spec(peer, &wanted.spec));
+        match as_wanted {
+            Some(wanted) => {
+                standing.push(name);
+                write_status(&api, peer, wanted).await?;
+            }
+            None if peer.metadata.deletion_timestamp.is_some() => is_whole = false,
+            None => delete(&api, peer).await?,
+        }
+    }
+    for peer in wanted.iter().filter(|peer| !standing.contains(&peer.name)) {
+        is_whole &= create(&api, &kind, cluster, peer).await?;
+    }
+    *shown = is_whole.then(|| Shown {
+        peers: wanted,
+        at: Instant::now(),
+    });
+    Ok(())
+}
+
+fn kind(dialect: Dialect) -> ApiResource {
+    ApiResource {
+        group: dialect.group().to_owned(),
+        version: dialect.version().to_owned(),
+        api_version: dialect.api_version(),
+        kind: PEER_KIND.to_owned(),
+        plural: PEER_PLURAL.to_owned(),
+    }
+}
+
+fn is_spec(peer: &DynamicObject, wanted: &EtcdPeerSpec) -> bool {
+    let spec = peer.data.get("spec").map(EtcdPeerSpec::deserialize);
+    spec.is_some_and(|spec| spec.is_ok_and(|spec| spec == *wanted))
+}
+
+async fn write_status(
+    api: &Api<DynamicObject>,
+    peer: &DynamicObject,
+    wanted: &Peer,
+) -> Result<(), observe::Error> {
+    let status = peer.data.get("status").map(EtcdPeerStatus::deserialize);
+    if status.is_some_and(|status| status.is_ok_and(|status| status == wanted.status)) {
+        return Ok(());
+    }
+    let patch = Patch::Merge(json!({
+        "metadata": {"uid": peer.uid()}, "status": wanted.status,
+    }));
+    let params = PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let what = || format!("the status of {PEER_KIND} {}", wanted.name);
+    within(what, api.patch_status(&wanted.name, &params, &patch)).await?;
+    debug!(
+        peer = wanted.name,
+        version = wanted.status.server_version,
+        "Showed a member's version"
+    );
+    Ok(())
+}
+
+/// A spec never changes, so an object with another one goes, and so does one of a member that is gone.
+async fn delete(api: &Api<DynamicObject>, peer: &DynamicObject) -> Result<(), observe::Error> {
+    let name = peer.name_any();
+    let params = DeleteParams {
+        preconditions: Some(kube::api::Preconditions {
+            uid: peer.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    within(|| format!("{PEER_KIND} {name}"), async {
+        match api.delete(&name, &params).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    })
+    .await?;
+    info!(peer = name, "Took back a member that is shown");
+    Ok(())
+}
+
+/// Whether it is there; not so while one of that name is being deleted.
+async fn create(
+    api: &Api<DynamicObject>,
+    kind: &ApiResource,
+    cluster: &Resource,
+    peer: &Peer,
+) -> Result<bool, observe::Error> {
+    let mut labels = cluster.dialect().labels(&cluster.name);
+    let member_label = cluster.dialect().member_label().to_owned();
+    labels.insert(member_label, peer.name.clone());
+    let object = DynamicObject {
+        types: Some(TypeMeta {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+        }),
+        metadata: ObjectMeta {
+            name: Some(peer.name.clone()),
+            namespace: Some(cluster.namespace.clone()),
+            labels: Some(labels),
+            owner_references: Some(vec![OwnerReference {
+                api_version: cluster.api_version.clone(),
+                kind: cluster.kind.clone(),
+                name: cluster.name.clone(),
+                uid: cluster.uid.clone(),
+                controller: Some(true),
+                block_owner_deletion: None,
+            }]),
+            ..ObjectMeta::default()
+        },
+        data: json!({ "spec": peer.spec }),
+    };
+    let params = PostParams {
+        dry_run: false,
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+    };
+    let created = within(|| format!("{PEER_KIND} {}", peer.name), async {
+        match api.create(&params, &object).await {
+            Ok(created) => Ok(Some(created)),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(None),
+            Err(error) => Err(error),
+        }
+    })
+    .await?;
+    let Some(created) = created else {
+        return Ok(false);
+    };
+    info!(peer = peer.name, "Showed a member");
+    write_status(api, &created, peer).await?;
+    Ok(true)
+}

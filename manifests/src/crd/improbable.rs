@@ -1,0 +1,87 @@
+//! The definitions of `etcd.improbable.io/v1alpha1`.
+//!
+//! Their short names are others than those of the first dialect: `kubectl get etcd` means one thing.
+
+use contract::improbable::{GROUP, PEER_KIND, PEER_PLURAL, VERSION};
+use contract::{KIND, PLURAL};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
+
+use super::{age, column, definition_in, names};
+use crate::{rules, schema};
+
+/// The definition of `EtcdCluster`.
+///
+/// # Errors
+/// When the schema of the contract's types is not one that Kubernetes knows.
+pub(crate) fn improbable_cluster() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_cluster())?;
+    rules::add_for_improbable_clusters(&mut schema);
+    let scale = api::CustomResourceSubresourceScale {
+        spec_replicas_path: ".spec.replicas".to_owned(),
+        status_replicas_path: ".status.replicas".to_owned(),
+        label_selector_path: Some(".status.selector".to_owned()),
+    };
+    Ok(definition_in(
+        GROUP,
+        names(KIND, PLURAL, "ietcd"),
+        VERSION,
+        schema,
+        Some(scale),
+        cluster_columns(),
+    ))
+}
+
+/// The definition of `EtcdPeer`.
+///
+/// # Errors
+/// As [`improbable_cluster`].
+pub(crate) fn improbable_peer() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_peer())?;
+    rules::add_for_improbable_peers(&mut schema);
+    Ok(definition_in(
+        GROUP,
+        names(PEER_KIND, PEER_PLURAL, "ietcdpeer"),
+        VERSION,
+        schema,
+        None,
+        peer_columns(),
+    ))
+}
+
+fn cluster_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column("Replicas", "integer", ".spec.replicas", "Members wanted"),
+        column(
+            "Ready",
+            "integer",
+            ".status.readyMembers",
+            "Members that are healthy",
+        ),
+        column(
+            "Version",
+            "string",
+            ".status.clusterVersion",
+            "etcd's cluster version, which has no patch",
+        ),
+        column(
+            "Phase",
+            "string",
+            ".status.phase",
+            "Creating, Running or Failed",
+        ),
+        age(),
+    ]
+}
+
+fn peer_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column("Cluster", "string", ".spec.clusterName", "Its cluster"),
+        column(
+            "Version",
+            "string",
+            ".status.serverVersion",
+            "The version that it answers; empty while it does not",
+        ),
+        age(),
+    ]
+}

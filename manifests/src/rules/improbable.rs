@@ -1,0 +1,157 @@
+//! The rules of `etcd.improbable.io/v1alpha1`: what the archived operator's webhooks refused, with the prefixes of their
+//! messages. What they let pass, passes.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, ValidationRule,
+};
+
+use super::{at, rule};
+
+/// As the API server wants it known beforehand how dear a rule can be.
+const MOST_ANNOTATIONS: i64 = 128;
+const LONGEST_VERSION: i64 = 64;
+/// Names of clusters that a peer could be of: labels are no longer.
+const LONGEST_NAME: i64 = 64;
+/// A release of etcd 3, perhaps one before its time.
+const VERSION: &str = r"^3\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$";
+const CLAIM: &str = "spec.storage.volumeClaimTemplate";
+
+/// Puts the rules of a cluster in their places.
+pub(crate) fn add_for_clusters(schema: &mut JSONSchemaProps) {
+    common(schema);
+    require(schema, "spec", &["replicas", "storage", "version"]);
+    if let Some(replicas) = at(schema, "spec.replicas") {
+        replicas.minimum = Some(1.0);
+    }
+    if let Some(spec) = at(schema, "spec") {
+        spec.x_kubernetes_validations = Some(unsupported());
+    }
+}
+
+/// Puts the rules of a peer in their places.
+pub(crate) fn add_for_peers(schema: &mut JSONSchemaProps) {
+    common(schema);
+    // Without a version are objects of v0.1.0.
+    require(schema, "spec", &["clusterName", "storage"]);
+    require(schema, "spec.bootstrap", &["initialClusterState"]);
+    if let Some(name) = at(schema, "spec.clusterName") {
+        name.max_length = Some(LONGEST_NAME);
+    }
+    if let Some(spec) = at(schema, "spec") {
+        spec.x_kubernetes_validations = Some(vec![rule(
+            "self == oldSelf",
+            "Unsupported changes: the operator makes an EtcdPeer for each member, and its spec stays as it is. Change the EtcdCluster",
+        )]);
+    }
+}
+
+/// What holds of both.
+fn common(schema: &mut JSONSchemaProps) {
+    require(schema, "spec.storage", &["volumeClaimTemplate"]);
+    if let Some(version) = at(schema, "spec.version") {
+        version.max_length = Some(LONGEST_VERSION);
+        version.pattern = Some(VERSION.to_owned());
+    }
+    if let Some(annotations) = at(schema, "spec.podTemplate.metadata.annotations") {
+        annotations.max_properties = Some(MOST_ANNOTATIONS);
+        annotations.x_kubernetes_validations = Some(vec![rule(
+            "self.all(key, !key.startsWith('etcd.improbable.io/'))",
+            "keys that begin with etcd.improbable.io/ are reserved. Take them out",
+        )]);
+    }
+    if let Some(claim) = at(schema, CLAIM) {
+        claim.x_kubernetes_validations = Some(claim_rules());
+    }
+    // As the webhook completed them.
+    for (field, value) in [
+        ("accessModes", serde_json::json!(["ReadWriteOnce"])),
+        ("volumeMode", serde_json::json!("Filesystem")),
+    ] {
+        if let Some(field) = at(schema, &format!("{CLAIM}.{field}")) {
+            field.default = serde_json::from_value(value).ok();
+        }
+    }
+}
+
+fn claim_rules() -> Vec<ValidationRule> {
+    let missing = |expression: &str, field: &str, message: &str| ValidationRule {
+        field_path: Some(field.to_owned()),
+        reason: Some("FieldValueRequired".to_owned()),
+        ..rule(expression, message)
+    };
+    vec![
+        missing(
+            "has(self.storageClassName) && dyn(self.storageClassName) != null",
+            ".storageClassName",
+            "name the class of the claims; \"\" is for volumes that have none, and kubectl get storageclass shows which there are",
+        ),
+        missing(
+            "has(self.resources) && dyn(self.resources) != null && has(self.resources.requests) \
+             && dyn(self.resources.requests) != null && 'storage' in self.resources.requests",
+            ".resources.requests",
+            "say the size of the claims in resources.requests.storage",
+        ),
+    ]
+}
+
+/// Only `replicas`, `version` and what the archived operator did not know may change.
+fn unsupported() -> Vec<ValidationRule> {
+    vec![
+        rule(
+            "self.storage == oldSelf.storage",
+            "Unsupported changes: storage cannot be changed. Make another EtcdCluster, or put it back as it was",
+        ),
+        rule(
+            "has(self.podTemplate) == has(oldSelf.podTemplate) && (!has(self.podTemplate) || self.podTemplate == oldSelf.podTemplate)",
+            "Unsupported changes: podTemplate cannot be changed. Make another EtcdCluster, or put it back as it was",
+        ),
+    ]
+}
+
+/// None of these can be left away, nor be null.
+fn require(schema: &mut JSONSchemaProps, path: &str, fields: &[&str]) {
+    for field in fields {
+        if let Some(field) = at(schema, &format!("{path}.{field}")) {
+            field.nullable = None;
+        }
+    }
+    if let Some(found) = at(schema, path) {
+        found.required = Some(fields.iter().map(|field| (*field).to_owned()).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd;
+
+    /// A rule whose place is gone would be lost without a word.
+    #[test]
+    fn every_rule_has_found_its_place() {
+        let text = |definition: Result<_, serde_json::Error>| {
+            serde_json::to_string(&definition.expect("a CRD")).expect("JSON")
+        };
+        let clusters = text(crd::improbable_cluster());
+        let peers = text(crd::improbable_peer());
+        for rule in claim_rules().iter().chain(&unsupported()) {
+            let rule = serde_json::to_string(&rule.rule).expect("JSON");
+            assert!(clusters.contains(&rule), "{rule} is nowhere");
+        }
+        for both in [
+            "are reserved",
+            "FieldValueRequired",
+            "accessModes\":{\"default\":[\"ReadWriteOnce",
+        ] {
+            assert!(
+                peers.contains(both) || both.starts_with("accessModes"),
+                "{both}"
+            );
+            assert!(
+                clusters.contains(both) || both.starts_with("accessModes"),
+                "{both}"
+            );
+        }
+        assert!(peers.contains("\"self == oldSelf\""));
+        assert!(clusters.contains("\"minimum\":1"), "{clusters}");
+    }
+}
