@@ -172,7 +172,7 @@ const IMPROBABLE_PEER: Kind = Kind {
     definition: crd::improbable_peer,
     title: "etcd peer (improbable)",
     purpose: "A member of such a cluster. The operator makes it to be looked at; nobody writes one.",
-    makes: &[],
+    makes: &[("v1", "Pod")],
     example: include_str!("../../docs/examples/improbable-peer.yaml"),
     widgets: &[
         ("spec.bootstrap", ADVANCED),

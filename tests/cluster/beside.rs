@@ -5,8 +5,9 @@ use libtest_mimic::Trial;
 use crate::harness::Scenarios;
 use crate::{
     adopt, answers, asked, bad_input, birth, chart, clocks, consent, corrupt, crashes, disks,
-    drop_in, edited, members, memory, modules, operators, reshape, restarts, saved, scale, scope,
-    settings, space, strangers, surroundings, tls, trouble, upgrade, users, volumes, worn, zero,
+    drop_in, edited, improbable, members, memory, modules, operators, reshape, restarts, saved,
+    scale, scope, settings, space, strangers, surroundings, tls, trouble, upgrade, users, volumes,
+    worn, zero,
 };
 
 /// Those that disturb nobody, the long ones first.
@@ -25,6 +26,14 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "adopt::a_cluster_in_its_pods_is_taken_over_resized_healed_and_renewed",
             adopt::in_pods,
+        ),
+        scenarios.trial(
+            "improbable::its_manifests_are_applied_unchanged_scaled_and_seen_by_their_own_names",
+            improbable::applied_and_scaled,
+        ),
+        scenarios.trial(
+            "improbable::what_its_webhooks_refused_is_refused_and_the_rest_passes",
+            improbable::refused_as_before,
         ),
         scenarios.trial(
             "modules::a_bad_module_is_noticed_in_shadow_fixed_canaried_active_and_rolled_back",

@@ -23,6 +23,7 @@ mod edited;
 mod emulators;
 mod gate;
 mod harness;
+mod improbable;
 #[path = "../decide/linear.rs"]
 mod linear;
 mod members;

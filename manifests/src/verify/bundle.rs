@@ -287,7 +287,13 @@ fn apis(judged: &mut Judged<'_>, csv: &Value, definitions: &[Value]) {
             format!("{kind} has no statusDescriptors"),
             AGAIN,
         );
-        let Some(example) = examples.iter().find(|example| example["kind"] == kind) else {
+        let is_of_it = |example: &&Value| {
+            let (group, _version) = text(example, "/apiVersion")
+                .split_once('/')
+                .unwrap_or_default();
+            example["kind"] == kind && name.ends_with(&format!(".{group}"))
+        };
+        let Some(example) = examples.iter().find(is_of_it) else {
             judged.say("alm-examples", format!("{kind} has no example"), AGAIN);
             continue;
         };

@@ -1,0 +1,355 @@
+//! Clusters of `etcd.improbable.io/v1alpha1`, written, scaled, edited and deleted as users of that operator do it.
+//!
+//! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tests::scenario::Scenario;
+use tests::testbed::wait;
+
+/// How long forming or changing may take, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// As kubectl is told what is meant: the other dialect has a kind of the same name.
+const KIND: &str = "etcdclusters.etcd.improbable.io";
+const PEERS: &str = "etcdpeers.etcd.improbable.io";
+
+/// The sample of v0.2.0, but for the version: etcd 3.2 is not run here.
+const OF_THE_RELEASE: &str = r#"
+apiVersion: etcd.improbable.io/v1alpha1
+kind: EtcdCluster
+metadata:
+  labels:
+    controller-tools.k8s.io: "1.0"
+  name: my-cluster
+spec:
+  replicas: 3
+  version: 3.6.16
+  storage:
+    volumeClaimTemplate:
+      storageClassName: standard
+      resources:
+        requests:
+          storage: 64Mi
+  podTemplate:
+    metadata:
+      annotations:
+        prometheus.io/path: /metrics
+        prometheus.io/scrape: "true"
+        prometheus.io/scheme: http
+        prometheus.io/port: "2379"
+    resources:
+      requests:
+        cpu: 20m
+        memory: 50Mi
+      limits:
+        cpu: 2
+        memory: 200Mi
+"#;
+
+/// The sample of the final state, with the affinity that it documents.
+const OF_THE_FINAL_STATE: &str = r#"
+apiVersion: etcd.improbable.io/v1alpha1
+kind: EtcdCluster
+metadata:
+  name: final-cluster
+spec:
+  replicas: 1
+  version: 3.6.16
+  storage:
+    volumeClaimTemplate:
+      storageClassName: standard
+      accessModes:
+      - ReadWriteOnce
+      resources:
+        requests:
+          storage: 64Mi
+  podTemplate:
+    metadata:
+      annotations:
+        example.com/note: kept
+    resources:
+      limits:
+        cpu: 500m
+        memory: 200Mi
+    affinity:
+      podAntiAffinity:
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          podAffinityTerm:
+            labelSelector:
+              matchExpressions:
+              - key: etcd.improbable.io/cluster-name
+                operator: In
+                values:
+                - final-cluster
+            topologyKey: kubernetes.io/hostname
+"#;
+
+/// What that project documents is applied as it is, becomes healthy, is scaled, and is seen by its own names.
+pub(crate) async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
+    let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
+    cluster.becomes_healthy(3).await?;
+    cluster.etcdctl(&["put", "kept", "yes"]).await?;
+    let id = cluster.status().await?["clusterId"].clone();
+    let processors = cluster
+        .get("pod/my-cluster-0")
+        .await?
+        .pointer("/spec/containers/0/env")
+        .and_then(Value::as_array)
+        .is_some_and(|env| env.contains(&json!({"name": "GOMAXPROCS", "value": "2"})));
+    ensure!(processors, "a limit of two processors sets no GOMAXPROCS");
+    for size in [5, 1, 3] {
+        let replicas = format!("--replicas={size}");
+        let object = format!("etcdcluster.etcd.improbable.io/{}", cluster.name);
+        scenario.kubectl(&["scale", &object, &replicas]).await?;
+        cluster.becomes_healthy(size).await?;
+    }
+    ensure!(
+        cluster.status().await?["clusterId"] == id,
+        "it is another cluster"
+    );
+    let read = cluster
+        .etcdctl(&["get", "kept", "--print-value-only"])
+        .await?;
+    ensure!(read.trim() == "yes", "the data is gone: {read:?}");
+    cluster.is_shown().await?;
+    let other = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
+    other.becomes_healthy(1).await?;
+    let pod = other.get("pod/final-cluster-0").await?;
+    let note = pod.pointer("/metadata/annotations/example.com~1note");
+    ensure!(note == Some(&json!("kept")), "its annotations are {note:?}");
+    ensure!(
+        pod.pointer("/spec/affinity/podAntiAffinity").is_some(),
+        "the affinity did not reach the pod"
+    );
+    Ok(())
+}
+
+/// What the old webhooks refused is refused with the same words in front, and the rest passes.
+pub(crate) async fn refused_as_before(scenario: &mut Scenario) -> Result<()> {
+    let whole: Value = serde_yaml::from_str(OF_THE_FINAL_STATE)?;
+    for (change, words) in [
+        (json!({"replicas": 0}), "spec.replicas"),
+        (json!({"version": "v3.6.16"}), "spec.version"),
+        (json!({"version": "4.0.0"}), "spec.version"),
+        (json!({"version": null}), "spec.version: Required value"),
+        (json!({"replicas": null}), "spec.replicas: Required value"),
+        (json!({"storage": null}), "spec.storage: Required value"),
+        (
+            json!({"storage": {"volumeClaimTemplate": null}}),
+            "spec.storage.volumeClaimTemplate: Required value",
+        ),
+        (
+            json!({"storage": {"volumeClaimTemplate": {"storageClassName": null}}}),
+            "spec.storage.volumeClaimTemplate.storageClassName: Required value",
+        ),
+        (
+            json!({"storage": {"volumeClaimTemplate": {"resources": {"requests": {"storage": null}}}}}),
+            "spec.storage.volumeClaimTemplate.resources.requests: Required value",
+        ),
+        (
+            json!({"podTemplate": {"metadata": {"annotations": {"etcd.improbable.io/mine": "x"}}}}),
+            "spec.podTemplate.metadata.annotations",
+        ),
+    ] {
+        let mut object = whole.clone();
+        merge(&mut object["spec"], &change);
+        let arguments = ["create", "--dry-run=server", "--filename", "-"];
+        let object = object.to_string();
+        let refused = scenario.kubectl_with_input(&arguments, &object).await;
+        is_refused(refused, words).with_context(|| change.to_string())?;
+    }
+    let cluster = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
+    let stored = cluster.get(&cluster.object()).await?;
+    let claim = stored.pointer("/spec/storage/volumeClaimTemplate");
+    let mode = claim.and_then(|claim| claim.get("volumeMode"));
+    ensure!(mode == Some(&json!("Filesystem")), "no default: {claim:?}");
+    for change in [
+        json!({"storage": {"volumeClaimTemplate": {"resources": {"requests": {"storage": "2Gi"}}}}}),
+        json!({"storage": {"volumeClaimTemplate": {"storageClassName": "other"}}}),
+        json!({"podTemplate": {"metadata": {"annotations": {"example.com/note": "other"}}}}),
+        json!({"podTemplate": null}),
+    ] {
+        let refused = cluster.edit(&change, &["--dry-run=server"]).await;
+        is_refused(refused, "Unsupported changes:").with_context(|| change.to_string())?;
+    }
+    for change in [
+        json!({"replicas": 2}),
+        json!({"version": "3.6.17"}),
+        json!({"version": "3.6.15"}),
+        json!({"version": "3.7.0"}),
+        json!({"paused": true}),
+    ] {
+        let passed = cluster.edit(&change, &["--dry-run=server"]).await;
+        passed.with_context(|| change.to_string())?;
+    }
+    cluster.becomes_healthy(1).await?;
+    let (peer, spec) = (
+        format!("{PEERS}/final-cluster-0"),
+        json!({"spec": {"version": "3.6.15"}}),
+    );
+    let arguments = ["patch", &peer, "--type=merge", "--patch", &spec.to_string()];
+    is_refused(scenario.kubectl(&arguments).await, "Unsupported changes:")
+}
+
+/// A cluster of that dialect, as kubectl shows it.
+struct Theirs<'a> {
+    scenario: &'a Scenario,
+    name: &'static str,
+}
+
+impl<'a> Theirs<'a> {
+    async fn apply(scenario: &'a Scenario, manifest: &str, name: &'static str) -> Result<Self> {
+        let arguments = ["apply", "--filename", "-"];
+        scenario.kubectl_with_input(&arguments, manifest).await?;
+        Ok(Self { scenario, name })
+    }
+
+    fn object(&self) -> String {
+        format!("{KIND}/{}", self.name)
+    }
+
+    async fn get(&self, what: &str) -> Result<Value> {
+        let arguments = ["get", what, "--output=json"];
+        Ok(serde_json::from_str(
+            &self.scenario.kubectl(&arguments).await?,
+        )?)
+    }
+
+    /// Objects with the labels of that operator.
+    async fn labelled(&self, kind: &str) -> Result<Vec<Value>> {
+        let name = self.name;
+        let selector = format!(
+            "--selector=app.kubernetes.io/name=etcd,etcd.improbable.io/cluster-name={name}"
+        );
+        let arguments = ["get", kind, &selector, "--output=json"];
+        let list: Value = serde_json::from_str(&self.scenario.kubectl(&arguments).await?)?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    async fn status(&self) -> Result<Value> {
+        Ok(self.get(&self.object()).await?["status"].clone())
+    }
+
+    async fn edit(&self, spec: &Value, flags: &[&str]) -> Result<String> {
+        let (object, patch) = (self.object(), json!({"spec": spec}).to_string());
+        let arguments = ["patch", &object, "--type=merge", "--patch", &patch];
+        self.scenario.kubectl(&[&arguments, flags].concat()).await
+    }
+
+    /// Through the Service that clients of that operator use.
+    async fn etcdctl(&self, arguments: &[&str]) -> Result<String> {
+        let pods = self.labelled("pods").await?;
+        let pod = pods.first().context("there is no pod")?;
+        let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
+        let endpoint = format!("--endpoints=http://{}:2379", self.name);
+        let all = [&["exec", pod, "--", "etcdctl", &endpoint], arguments].concat();
+        wait::until("etcdctl's answer", PATIENCE, async || {
+            self.scenario.kubectl(&all).await
+        })
+        .await
+    }
+
+    async fn becomes_healthy(&self, size: usize) -> Result<()> {
+        let what = format!("{} with {size} healthy members", self.name);
+        wait::until(what, PATIENCE, async || self.is_healthy(size).await).await
+    }
+
+    async fn is_healthy(&self, size: usize) -> Result<()> {
+        let stored = self.get(&self.object()).await?;
+        let status = &stored["status"];
+        let told = &status["conditions"];
+        ensure!(
+            status["observedGeneration"] == stored["metadata"]["generation"],
+            "the spec was not looked at yet"
+        );
+        for (kind, wanted) in [
+            ("Available", "True"),
+            ("Degraded", "False"),
+            ("Progressing", "False"),
+            ("Scaling", "False"),
+        ] {
+            let mut conditions = told.as_array().into_iter().flatten();
+            let is_so = conditions.any(|one| one["type"] == kind && one["status"] == wanted);
+            ensure!(is_so, "{kind} is not {wanted}: {told}");
+        }
+        ensure!(
+            status["replicas"] == size && status["readyMembers"] == size,
+            "its status is {status}"
+        );
+        let members = status["members"].as_array().context("no members")?;
+        let names: BTreeSet<&str> = members
+            .iter()
+            .filter_map(|one| one["name"].as_str())
+            .collect();
+        ensure!(names.len() == size, "status.members is {members:?}");
+        ensure!(
+            status["clusterVersion"] == "3.6.0",
+            "its status is {status}"
+        );
+        for kind in ["pods", "pvc", PEERS] {
+            let found = self.labelled(kind).await?;
+            let found: BTreeSet<&str> = found
+                .iter()
+                .filter_map(|one| one["metadata"]["name"].as_str())
+                .collect();
+            ensure!(found == names, "{kind} are {found:?}, members {names:?}");
+        }
+        for peer in self.labelled(PEERS).await? {
+            let version = &peer["status"]["serverVersion"];
+            ensure!(
+                version == "3.6.16",
+                "{} answers {version}",
+                peer["metadata"]["name"]
+            );
+        }
+        Ok(())
+    }
+
+    /// By columns and short names that do not get into the way of the other dialect's.
+    async fn is_shown(&self) -> Result<()> {
+        let shown = self.scenario.kubectl(&["get", "ietcd", self.name]).await?;
+        for word in ["REPLICAS", "READY", "VERSION", "3.6.0", "Running"] {
+            ensure!(shown.contains(word), "kubectl shows {shown}");
+        }
+        let peers = self.scenario.kubectl(&["get", "ietcdpeer"]).await?;
+        ensure!(peers.contains("3.6.16"), "kubectl shows {peers}");
+        for theirs in ["etcd", "etcdcluster", "etcdclusters"] {
+            let arguments = ["get", theirs, "--output=name"];
+            let shown = self.scenario.kubectl(&arguments).await?;
+            ensure!(shown.is_empty(), "{theirs} means {shown}");
+        }
+        Ok(())
+    }
+}
+
+fn is_refused(answer: Result<String>, words: &str) -> Result<()> {
+    match answer {
+        Ok(_) => bail!("it was taken"),
+        Err(refusal) => {
+            let refusal = format!("{refusal:#}");
+            ensure!(refusal.contains(words), "the refusal is: {refusal}");
+            Ok(())
+        }
+    }
+}
+
+/// As a merge patch: null takes away.
+fn merge(target: &mut Value, change: &Value) {
+    let Value::Object(change) = change else {
+        *target = change.clone();
+        return;
+    };
+    for (key, value) in change {
+        if value.is_null() {
+            if let Some(target) = target.as_object_mut() {
+                target.remove(key);
+            }
+        } else {
+            merge(&mut target[key.as_str()], value);
+        }
+    }
+}
