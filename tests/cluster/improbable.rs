@@ -29,7 +29,7 @@ spec:
   version: 3.6.16
   storage:
     volumeClaimTemplate:
-      storageClassName: standard
+      storageClassName: local
       resources:
         requests:
           storage: 64Mi
@@ -60,7 +60,7 @@ spec:
   version: 3.6.16
   storage:
     volumeClaimTemplate:
-      storageClassName: standard
+      storageClassName: local
       accessModes:
       - ReadWriteOnce
       resources:
