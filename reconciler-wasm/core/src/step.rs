@@ -20,6 +20,7 @@ mod join;
 mod last_words;
 mod late;
 mod leave;
+mod left;
 mod lost;
 mod old_pods;
 mod recover;

@@ -12,12 +12,13 @@
 use std::collections::BTreeSet;
 
 use contract::{
-    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Objects, Observed, Reason,
-    Volume, VolumePhase, names,
+    Birth, Child, Effect, EventType, FindingKind, Millis, ObjectKind, Observed, Reason, Volume,
+    VolumePhase, names,
 };
 
 use super::{
-    LATER, SOON, Step, furnish, image, issue, last_words, seal, storage, strangers, upgrade, zero,
+    LATER, SOON, Step, furnish, image, issue, last_words, left, seal, storage, strangers, upgrade,
+    zero,
 };
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Start};
@@ -55,7 +56,8 @@ pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut 
         step.look_again(LATER, Reason::Forming);
         return;
     }
-    if furnish::is_obstructed(cluster, situation, step) {
+    let is_obstructed = furnish::is_obstructed(cluster, situation, step);
+    if is_obstructed || left::stands_in_the_way(cluster, situation, step) {
         return;
     }
     begin(cluster, situation, size, 1, &BTreeSet::new(), step);
@@ -71,8 +73,7 @@ fn begin(
 ) {
     let snapshot = situation.snapshot;
     let mut entropy = Entropy::of(snapshot);
-    let taken = taken.iter().copied().chain(standing(&snapshot.objects));
-    let members = entropy.members(cluster, &taken.collect(), size);
+    let members = entropy.members(cluster, &left::taken(taken, &snapshot.objects), size);
     let birth = Birth {
         token: entropy.token(),
         members,
@@ -98,14 +99,6 @@ fn begin(
     furnish::hold_back_failing(situation, step);
     step.look_again(SOON, Reason::Forming);
     step.birth = Some(birth);
-}
-
-/// Names of pods and claims that there are. Where members are numbered, one of an earlier cluster may have the number.
-fn standing(objects: &Objects) -> impl Iterator<Item = &str> {
-    let pods = objects.pods.seen().into_iter().flatten();
-    let claims = objects.volumes.seen().into_iter().flatten();
-    pods.map(|pod| pod.name.as_str())
-        .chain(claims.map(|claim| claim.name.as_str()))
 }
 
 fn together(size: usize) -> String {

@@ -11,6 +11,7 @@ mod birth;
 mod certificates;
 mod consent;
 mod corrupt;
+mod dialect;
 mod fixture;
 mod guard;
 mod late;
