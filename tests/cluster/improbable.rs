@@ -71,6 +71,9 @@ spec:
       annotations:
         example.com/note: kept
     resources:
+      requests:
+        cpu: 20m
+        memory: 50Mi
       limits:
         cpu: 500m
         memory: 200Mi
