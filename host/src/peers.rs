@@ -202,3 +202,118 @@ async fn create(
     write_status(api, &created, peer).await?;
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::testing::ApiServer;
+
+    const PEERS: &str = "/apis/etcd.improbable.io/v1alpha1/namespaces/infra/etcdpeers";
+
+    /// With the members kv-0, which answers, and kv-1, which does not.
+    fn cluster() -> Resource {
+        let record = |name: &str, health: &str| {
+            json!({
+                "name": name, "id": "a1", "role": "Voter", "health": health, "since": "", "roleSince": "",
+                "version": "3.6.16", "image": "quay.io/coreos/etcd:v3.6.16",
+            })
+        };
+        let object = json!({
+            "apiVersion": "etcd.improbable.io/v1alpha1", "kind": "EtcdCluster",
+            "metadata": {"name": "kv", "namespace": "infra", "uid": "r1", "resourceVersion": "5"},
+            "spec": {
+                "replicas": 2, "version": "3.6.16",
+                "storage": {"volumeClaimTemplate": {
+                    "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}},
+                }},
+            },
+            "status": {
+                "phase": "Running",
+                "memberRecords": [record("kv-0", "Healthy"), record("kv-1", "Unknown")],
+            },
+        });
+        project::resource(serde_json::from_value(object).expect("a resource"))
+    }
+
+    fn peer(name: &str, owner: &str, spec: &EtcdPeerSpec, version: &str) -> Value {
+        json!({
+            "apiVersion": "etcd.improbable.io/v1alpha1", "kind": "EtcdPeer",
+            "metadata": {"name": name, "namespace": "infra", "uid": format!("uid-{name}"), "ownerReferences": [
+                {"apiVersion": "v", "kind": "EtcdCluster", "name": "kv", "uid": owner, "controller": true},
+            ]},
+            "spec": spec, "status": {"serverVersion": version},
+        })
+    }
+
+    fn serving(peers: &[Value]) -> ApiServer {
+        let list = json!({
+            "apiVersion": "etcd.improbable.io/v1alpha1", "kind": "EtcdPeerList", "metadata": {}, "items": peers,
+        });
+        let (one, path) = (peer("kv-0", "r1", &EtcdPeerSpec::default(), ""), PEERS);
+        let mut server = ApiServer::default()
+            .answering("GET", path, 200, list)
+            .answering("POST", path, 201, one.clone());
+        for name in ["kv-0", "kv-1", "kv-9"] {
+            server = server
+                .answering("PATCH", &format!("{path}/{name}/status"), 200, one.clone())
+                .answering("DELETE", &format!("{path}/{name}"), 200, one.clone());
+        }
+        server
+    }
+
+    async fn changes(server: &ApiServer) -> Vec<String> {
+        let mut shown = None;
+        keep(&server.client(), &cluster(), &mut shown)
+            .await
+            .expect("an answer");
+        let changes = server.changes().into_iter();
+        changes.map(|change| change.replace(PEERS, "")).collect()
+    }
+
+    #[tokio::test]
+    async fn members_are_shown_and_then_believed() {
+        let server = serving(&[]);
+        let mut shown = None;
+        for _ in 0..2 {
+            keep(&server.client(), &cluster(), &mut shown)
+                .await
+                .expect("an answer");
+        }
+        let bodies = server.bodies();
+        let (asked, body) = &bodies[0];
+        assert_eq!(*asked, format!("POST {PEERS}"));
+        assert_eq!(body["metadata"]["name"], "kv-0");
+        assert_eq!(body["metadata"]["ownerReferences"][0]["uid"], "r1");
+        let labels = &body["metadata"]["labels"];
+        assert_eq!(labels["etcd.improbable.io/peer-name"], "kv-0");
+        assert_eq!(body["spec"]["clusterName"], "kv");
+        let versions: Vec<&Value> = bodies
+            .iter()
+            .filter(|(asked, _)| asked.starts_with("PATCH"))
+            .map(|(_, body)| &body["status"]["serverVersion"])
+            .collect();
+        assert_eq!(versions, ["3.6.16"], "it was written once");
+        assert_eq!(bodies.len(), 3, "{bodies:?}");
+    }
+
+    #[tokio::test]
+    async fn only_own_peers_that_are_not_as_they_should_be_are_changed() {
+        let wanted = peers(&cluster());
+        let other = EtcdPeerSpec {
+            version: "3.5.21".to_owned(),
+            ..wanted[1].spec.clone()
+        };
+        let server = serving(&[
+            peer("kv-0", "r1", &wanted[0].spec, "3.6.16"),
+            peer("kv-1", "r1", &other, ""),
+            peer("kv-8", "somebody", &other, ""),
+            peer("kv-9", "r1", &other, ""),
+        ]);
+        assert_eq!(
+            changes(&server).await,
+            ["DELETE /kv-1", "DELETE /kv-9", "POST "]
+        );
+    }
+}

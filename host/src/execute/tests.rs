@@ -145,6 +145,17 @@ fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::
     (executor, directory)
 }
 
+fn objects() -> Objects {
+    let none = || "not read".to_owned();
+    Objects {
+        pods: Observed::Seen(Vec::new()),
+        volumes: Observed::Unknown(none()),
+        services: Observed::Unknown(none()),
+        disruption_budgets: Observed::Unknown(none()),
+        foreign: Vec::new(),
+    }
+}
+
 async fn execute(
     executor: &Executor,
     actions: &[Action],
@@ -159,19 +170,11 @@ async fn execute(
     let resource: kube::core::DynamicObject =
         serde_json::from_value(cluster()).expect("a resource");
     let resource = crate::observe::project::resource(resource);
-    let none = || "not read".to_owned();
-    let objects = Objects {
-        pods: Observed::Seen(Vec::new()),
-        volumes: Observed::Unknown(none()),
-        services: Observed::Unknown(none()),
-        disruption_budgets: Observed::Unknown(none()),
-        foreign: Vec::new(),
-    };
     let pass = Pass {
         now: Millis(0),
         key: &key,
         resource: &resource,
-        objects: &objects,
+        objects: &objects(),
         module: "sha256:0",
     };
     let executed = executor.execute(&pass, actions, memory).await;
@@ -348,6 +351,34 @@ async fn a_write_is_awaited_in_the_caches() {
         .resources
         .put(key.clone(), crate::observe::project::resource(stored));
     assert!(memory.written.is_shown(&world, &key));
+}
+
+/// The module writes one status; people read it in the dialect in which they wrote the spec.
+#[tokio::test]
+async fn a_status_is_written_in_the_dialect_of_the_resource() {
+    let theirs = "/apis/etcd.improbable.io/v1alpha1/namespaces/infra/etcdclusters/kv/status";
+    let mut stored = cluster();
+    stored["apiVersion"] = json!("etcd.improbable.io/v1alpha1");
+    stored["spec"] = json!({"replicas": 3});
+    let server = ApiServer::default().answering("PUT", theirs, 200, stored.clone());
+    let (executor, _directory) = executor(&server, Leadership::alone());
+    let stored = serde_json::from_value(stored).expect("a resource");
+    let resource = crate::observe::project::resource(stored);
+    assert_eq!(resource.spec["size"], 3);
+    let key = ClusterKey::of_cluster(&resource);
+    let pass = Pass {
+        key: &key,
+        resource: &resource,
+        objects: &objects(),
+        now: Millis(0),
+        module: "m",
+    };
+    let status = json!({"phase": "Running", "size": 3, "currentVersion": "3.6.16"});
+    let written = kubernetes::replace_status(&executor, &pass, None, status).await;
+    assert!(written.is_ok(), "{written:?}");
+    let (_, body) = server.bodies().remove(0);
+    assert_eq!(body["status"]["replicas"], 3);
+    assert_eq!(body["status"]["clusterVersion"], "3.6.0");
 }
 
 /// What the API server would not have is known while the pod before it still stands.
