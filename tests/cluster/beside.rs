@@ -32,6 +32,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             improbable::applied_and_scaled,
         ),
         scenarios.trial(
+            "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
+            improbable::claims_outlive_it,
+        ),
+        scenarios.trial(
             "improbable::what_its_webhooks_refused_is_refused_and_the_rest_passes",
             improbable::refused_as_before,
         ),

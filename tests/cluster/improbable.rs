@@ -131,6 +131,47 @@ pub(crate) async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
+/// The claims stay when the cluster goes, and no empty cluster is born where they are.
+pub(crate) async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
+    let cluster = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
+    cluster.becomes_healthy(1).await?;
+    scenario.kubectl(&["delete", &cluster.object()]).await?;
+    wait::until("the end of its pods and peers", PATIENCE, async || {
+        for kind in ["pods", PEERS] {
+            let left = cluster.labelled(kind).await?.len();
+            ensure!(left == 0, "{left} {kind} are left");
+        }
+        Ok(())
+    })
+    .await?;
+    let claims = cluster.labelled("pvc").await?;
+    let owners = claims
+        .first()
+        .map(|claim| &claim["metadata"]["ownerReferences"]);
+    ensure!(
+        claims.len() == 1 && owners == Some(&Value::Null),
+        "claims are {claims:?}"
+    );
+    let again = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
+    wait::until("what stands in the way", PATIENCE, async || {
+        let told = again.status().await?["conditions"].to_string();
+        ensure!(
+            told.contains("left the volume claims final-cluster-0"),
+            "{told}"
+        );
+        Ok(())
+    })
+    .await?;
+    ensure!(
+        again.labelled("pods").await?.is_empty(),
+        "an empty cluster is born"
+    );
+    scenario
+        .kubectl(&["delete", "pvc", "final-cluster-0"])
+        .await?;
+    again.becomes_healthy(1).await
+}
+
 /// What the old webhooks refused is refused with the same words in front, and the rest passes.
 pub(crate) async fn refused_as_before(scenario: &mut Scenario) -> Result<()> {
     let whole: Value = serde_yaml::from_str(OF_THE_FINAL_STATE)?;
