@@ -32,6 +32,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             improbable::applied_and_scaled,
         ),
         scenarios.trial(
+            "improbable::the_next_minor_version_is_reached_on_the_same_claims",
+            improbable::next_minor,
+        ),
+        scenarios.trial(
             "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
             improbable::claims_outlive_it,
         ),

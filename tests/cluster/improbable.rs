@@ -2,7 +2,8 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
-use std::collections::BTreeSet;
+mod theirs;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,11 +11,11 @@ use serde_json::{Value, json};
 use tests::scenario::Scenario;
 use tests::testbed::wait;
 
+use crate::upgrade;
+use theirs::{PEERS, Theirs};
+
 /// How long forming or changing may take, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// As kubectl is told what is meant: the other dialect has a kind of the same name.
-const KIND: &str = "etcdclusters.etcd.improbable.io";
-const PEERS: &str = "etcdpeers.etcd.improbable.io";
 
 /// The sample of v0.2.0, but for the version: etcd 3.2 is not run here.
 const OF_THE_RELEASE: &str = r#"
@@ -131,6 +132,24 @@ pub(crate) async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
+/// Members get the next minor version one by one, on their claims.
+pub(crate) async fn next_minor(scenario: &mut Scenario) -> Result<()> {
+    upgrade::load(scenario, &["3.5.35", "3.6.16"]).await?;
+    let older = OF_THE_RELEASE.replace("3.6.16", "3.5.35");
+    let cluster = Theirs::apply(scenario, &older, "my-cluster").await?;
+    cluster.runs(3, "3.5.35").await?;
+    cluster.etcdctl(&["put", "kept", "yes"]).await?;
+    let claims = cluster.uids("pvc").await?;
+    cluster.edit(&json!({"version": "3.6.16"}), &[]).await?;
+    cluster.runs(3, "3.6.16").await?;
+    ensure!(cluster.uids("pvc").await? == claims, "other claims");
+    let read = cluster
+        .etcdctl(&["get", "kept", "--print-value-only"])
+        .await?;
+    ensure!(read.trim() == "yes", "the data is gone: {read:?}");
+    Ok(())
+}
+
 /// The claims stay when the cluster goes, and no empty cluster is born where they are.
 pub(crate) async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
     let cluster = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
@@ -237,137 +256,6 @@ pub(crate) async fn refused_as_before(scenario: &mut Scenario) -> Result<()> {
     );
     let arguments = ["patch", &peer, "--type=merge", "--patch", &spec.to_string()];
     is_refused(scenario.kubectl(&arguments).await, "Unsupported changes:")
-}
-
-/// A cluster of that dialect, as kubectl shows it.
-struct Theirs<'a> {
-    scenario: &'a Scenario,
-    name: &'static str,
-}
-
-impl<'a> Theirs<'a> {
-    async fn apply(scenario: &'a Scenario, manifest: &str, name: &'static str) -> Result<Self> {
-        let arguments = ["apply", "--filename", "-"];
-        scenario.kubectl_with_input(&arguments, manifest).await?;
-        Ok(Self { scenario, name })
-    }
-
-    fn object(&self) -> String {
-        format!("{KIND}/{}", self.name)
-    }
-
-    async fn get(&self, what: &str) -> Result<Value> {
-        let arguments = ["get", what, "--output=json"];
-        Ok(serde_json::from_str(
-            &self.scenario.kubectl(&arguments).await?,
-        )?)
-    }
-
-    /// Objects with the labels of that operator.
-    async fn labelled(&self, kind: &str) -> Result<Vec<Value>> {
-        let name = self.name;
-        let selector = format!(
-            "--selector=app.kubernetes.io/name=etcd,etcd.improbable.io/cluster-name={name}"
-        );
-        let arguments = ["get", kind, &selector, "--output=json"];
-        let list: Value = serde_json::from_str(&self.scenario.kubectl(&arguments).await?)?;
-        Ok(list["items"].as_array().cloned().unwrap_or_default())
-    }
-
-    async fn status(&self) -> Result<Value> {
-        Ok(self.get(&self.object()).await?["status"].clone())
-    }
-
-    async fn edit(&self, spec: &Value, flags: &[&str]) -> Result<String> {
-        let (object, patch) = (self.object(), json!({"spec": spec}).to_string());
-        let arguments = ["patch", &object, "--type=merge", "--patch", &patch];
-        self.scenario.kubectl(&[&arguments, flags].concat()).await
-    }
-
-    /// Through the Service that clients of that operator use.
-    async fn etcdctl(&self, arguments: &[&str]) -> Result<String> {
-        let pods = self.labelled("pods").await?;
-        let pod = pods.first().context("there is no pod")?;
-        let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
-        let endpoint = format!("--endpoints=http://{}:2379", self.name);
-        let all = [&["exec", pod, "--", "etcdctl", &endpoint], arguments].concat();
-        wait::until("etcdctl's answer", PATIENCE, async || {
-            self.scenario.kubectl(&all).await
-        })
-        .await
-    }
-
-    async fn becomes_healthy(&self, size: usize) -> Result<()> {
-        let what = format!("{} with {size} healthy members", self.name);
-        wait::until(what, PATIENCE, async || self.is_healthy(size).await).await
-    }
-
-    async fn is_healthy(&self, size: usize) -> Result<()> {
-        let stored = self.get(&self.object()).await?;
-        let status = &stored["status"];
-        let told = &status["conditions"];
-        ensure!(
-            status["observedGeneration"] == stored["metadata"]["generation"],
-            "the spec was not looked at yet"
-        );
-        for (kind, wanted) in [
-            ("Available", "True"),
-            ("Degraded", "False"),
-            ("Progressing", "False"),
-            ("Scaling", "False"),
-        ] {
-            let mut conditions = told.as_array().into_iter().flatten();
-            let is_so = conditions.any(|one| one["type"] == kind && one["status"] == wanted);
-            ensure!(is_so, "{kind} is not {wanted}: {told}");
-        }
-        ensure!(
-            status["replicas"] == size && status["readyMembers"] == size,
-            "its status is {status}"
-        );
-        let members = status["members"].as_array().context("no members")?;
-        let names: BTreeSet<&str> = members
-            .iter()
-            .filter_map(|one| one["name"].as_str())
-            .collect();
-        ensure!(names.len() == size, "status.members is {members:?}");
-        ensure!(
-            status["clusterVersion"] == "3.6.0",
-            "its status is {status}"
-        );
-        for kind in ["pods", "pvc", PEERS] {
-            let found = self.labelled(kind).await?;
-            let found: BTreeSet<&str> = found
-                .iter()
-                .filter_map(|one| one["metadata"]["name"].as_str())
-                .collect();
-            ensure!(found == names, "{kind} are {found:?}, members {names:?}");
-        }
-        for peer in self.labelled(PEERS).await? {
-            let version = &peer["status"]["serverVersion"];
-            ensure!(
-                version == "3.6.16",
-                "{} answers {version}",
-                peer["metadata"]["name"]
-            );
-        }
-        Ok(())
-    }
-
-    /// By columns and short names that do not get into the way of the other dialect's.
-    async fn is_shown(&self) -> Result<()> {
-        let shown = self.scenario.kubectl(&["get", "ietcd", self.name]).await?;
-        for word in ["REPLICAS", "READY", "VERSION", "3.6.0", "Running"] {
-            ensure!(shown.contains(word), "kubectl shows {shown}");
-        }
-        let peers = self.scenario.kubectl(&["get", "ietcdpeer"]).await?;
-        ensure!(peers.contains("3.6.16"), "kubectl shows {peers}");
-        for theirs in ["etcd", "etcdcluster", "etcdclusters"] {
-            let arguments = ["get", theirs, "--output=name"];
-            let shown = self.scenario.kubectl(&arguments).await?;
-            ensure!(shown.is_empty(), "{theirs} means {shown}");
-        }
-        Ok(())
-    }
 }
 
 fn is_refused(answer: Result<String>, words: &str) -> Result<()> {
