@@ -60,6 +60,7 @@ pub(crate) async fn all(ground: &Ground) -> Result<()> {
     upgrade(ground, &home, "0.4.0", &living).await?;
 
     everything_is_asked_for(ground, &home, third.name()).await?;
+    the_other_dialect(ground, third.name()).await?;
     for one in living {
         let cluster = one.end().await?;
         cluster.resize(3).await?;
@@ -191,6 +192,49 @@ async fn everything_is_asked_for(
     home.kubectl(&["delete", "reconcilermodule", "asked"])
         .await?;
     secured.delete().await
+}
+
+/// A cluster of `etcd.improbable.io` whose members are seen, and go, as objects of their own.
+async fn the_other_dialect(ground: &Ground, namespace: &str) -> Result<()> {
+    const KIND: &str = "etcdclusters.etcd.improbable.io";
+    let cluster = json!({
+        "apiVersion": "etcd.improbable.io/v1alpha1", "kind": "EtcdCluster",
+        "metadata": {"name": "other", "namespace": namespace},
+        "spec": {
+            "replicas": 3, "version": "3.6.16",
+            "storage": {"volumeClaimTemplate": {
+                "storageClassName": "local", "resources": {"requests": {"storage": "64Mi"}},
+            }},
+            "podTemplate": {"resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}},
+        },
+    });
+    let apply = ["apply", "--filename", "-"];
+    ground
+        .kubectl
+        .run_with_input(&apply, &cluster.to_string())
+        .await?;
+    let run = async |arguments: &[&str]| {
+        let all = [&["--namespace", namespace], arguments].concat();
+        ground.kubectl.run(&all).await
+    };
+    let shows = async |peers: usize| {
+        let show = [
+            "get",
+            "etcdpeers.etcd.improbable.io",
+            "--output=jsonpath={.items[*].status.serverVersion}",
+        ];
+        wait::until(format!("{peers} peers"), PATIENCE, async || {
+            let versions = run(&show).await?;
+            let is_so = versions.split_whitespace().eq(vec!["3.6.16"; peers]);
+            ensure!(is_so, "they run {versions:?}");
+            Ok(())
+        })
+        .await
+    };
+    shows(3).await?;
+    run(&["scale", KIND, "other", "--replicas=1"]).await?;
+    shows(1).await?;
+    run(&["delete", KIND, "other"]).await.map(drop)
 }
 
 /// The API server's own record: each right of the bundle was used by this operator, and none beyond them was asked for.
