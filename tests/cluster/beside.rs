@@ -1,4 +1,4 @@
-//! The scenarios that run side by side. Those about backups and restores are listed elsewhere.
+//! The scenarios that run side by side. Those about backups and restores, and of the other dialect, are listed elsewhere.
 
 use libtest_mimic::Trial;
 
@@ -13,6 +13,7 @@ use crate::{
 /// Those that disturb nobody, the long ones first.
 pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
     let mut trials = saved::trials(scenarios);
+    trials.extend(improbable::trials(scenarios));
     trials.extend(others(scenarios));
     trials
 }
@@ -26,22 +27,6 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "adopt::a_cluster_in_its_pods_is_taken_over_resized_healed_and_renewed",
             adopt::in_pods,
-        ),
-        scenarios.trial(
-            "improbable::its_manifests_are_applied_unchanged_scaled_and_seen_by_their_own_names",
-            improbable::applied_and_scaled,
-        ),
-        scenarios.trial(
-            "improbable::the_next_minor_version_is_reached_on_the_same_claims",
-            improbable::next_minor,
-        ),
-        scenarios.trial(
-            "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
-            improbable::claims_outlive_it,
-        ),
-        scenarios.trial(
-            "improbable::what_its_webhooks_refused_is_refused_and_the_rest_passes",
-            improbable::refused_as_before,
         ),
         scenarios.trial(
             "modules::a_bad_module_is_noticed_in_shadow_fixed_canaried_active_and_rolled_back",

@@ -7,10 +7,12 @@ mod theirs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tests::scenario::Scenario;
 use tests::testbed::wait;
 
+use crate::harness::Scenarios;
 use crate::upgrade;
 use theirs::{PEERS, Theirs};
 
@@ -92,8 +94,30 @@ spec:
             topologyKey: kubernetes.io/hostname
 "#;
 
+/// They run beside the others.
+pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "improbable::its_manifests_are_applied_unchanged_scaled_and_seen_by_their_own_names",
+            applied_and_scaled,
+        ),
+        scenarios.trial(
+            "improbable::the_next_minor_version_is_reached_on_the_same_claims",
+            next_minor,
+        ),
+        scenarios.trial(
+            "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
+            claims_outlive_it,
+        ),
+        scenarios.trial(
+            "improbable::what_its_webhooks_refused_is_refused_and_the_rest_passes",
+            refused_as_before,
+        ),
+    ]
+}
+
 /// What that project documents is applied as it is, becomes healthy, is scaled, and is seen by its own names.
-pub(crate) async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
+async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
     let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
     cluster.becomes_healthy(3).await?;
     cluster.etcdctl(&["put", "kept", "yes"]).await?;
@@ -133,7 +157,7 @@ pub(crate) async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// Members get the next minor version one by one, on their claims.
-pub(crate) async fn next_minor(scenario: &mut Scenario) -> Result<()> {
+async fn next_minor(scenario: &mut Scenario) -> Result<()> {
     upgrade::load(scenario, &["3.5.35", "3.6.16"]).await?;
     let older = OF_THE_RELEASE.replace("3.6.16", "3.5.35");
     let cluster = Theirs::apply(scenario, &older, "my-cluster").await?;
@@ -151,7 +175,7 @@ pub(crate) async fn next_minor(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// The claims stay when the cluster goes, and no empty cluster is born where they are.
-pub(crate) async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
+async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
     let cluster = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
     cluster.becomes_healthy(1).await?;
     scenario.kubectl(&["delete", &cluster.object()]).await?;
@@ -192,7 +216,7 @@ pub(crate) async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
 }
 
 /// What the old webhooks refused is refused with the same words in front, and the rest passes.
-pub(crate) async fn refused_as_before(scenario: &mut Scenario) -> Result<()> {
+async fn refused_as_before(scenario: &mut Scenario) -> Result<()> {
     let whole: Value = serde_yaml::from_str(OF_THE_FINAL_STATE)?;
     for (change, words) in [
         (json!({"replicas": 0}), "spec.replicas"),
