@@ -68,6 +68,13 @@ impl Living {
         Ok(())
     }
 
+    /// Grows to three members under the client: etcd lets a new member that got a snapshot serve with the next write only.
+    pub(crate) async fn grown(self) -> Result<Self> {
+        self.cluster.resize(3).await?;
+        self.cluster.becomes_healthy(3).await?;
+        Ok(self)
+    }
+
     /// Ends the client, none of whose writes may have failed.
     pub(crate) async fn end(self) -> Result<Cluster> {
         let journal = self.writer.finish().await?;

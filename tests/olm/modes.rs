@@ -62,9 +62,7 @@ pub(crate) async fn all(ground: &Ground) -> Result<()> {
     everything_is_asked_for(ground, &home, third.name()).await?;
     the_other_dialect(ground, third.name()).await?;
     for one in living {
-        let cluster = one.end().await?;
-        cluster.resize(3).await?;
-        cluster.becomes_healthy(3).await?;
+        let cluster = one.grown().await?.end().await?;
         cluster.resize(1).await?;
         cluster.becomes_healthy(1).await?;
         cluster.delete().await?;

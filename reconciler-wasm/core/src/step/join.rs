@@ -15,6 +15,10 @@ use crate::validate::Cluster;
 const LEARNER_PATIENCE: Millis = Millis::seconds(180);
 /// Percentage of the leader's log from which etcd lets a learner be promoted.
 const CAUGHT_UP_PERCENT: u64 = 90;
+/// etcd counts what came in a snapshot as applied only with the next entry, and serves nobody while more than 5,000 are not:
+/// `maxGapBetweenApplyAndCommitIndex` in its `v3_server.go`.
+const IF_NOBODY_WRITES: &str = " If its log says \"too many requests\" and nobody writes to the cluster, write any key: a member \
+    that got its data as a snapshot serves only after the next write.";
 
 /// Looks after the member on its way, if there is one. Says whether this pass may change the member list no further.
 pub(super) fn attend(
@@ -181,13 +185,19 @@ fn promote_or_wait(
     let status = match &learner.health {
         Health::Healthy(status) => status,
         Health::Unhealthy(why) | Health::Unknown(why) => {
+            let slow = learner.in_role_for(situation.snapshot.now) > Millis::seconds(30);
+            let is_silent = learner.pod.is_some_and(|pod| pod.running);
+            let way = if slow && is_silent {
+                IF_NOBODY_WRITES
+            } else {
+                ""
+            };
             step.find_of(
                 FindingKind::Waiting,
                 Reason::LearnerCatchingUp,
                 name,
-                format!("New member {name} is not up yet: {why}."),
+                format!("New member {name} is not up yet: {why}.{way}"),
             );
-            let slow = learner.in_role_for(situation.snapshot.now) > Millis::seconds(30);
             step.look_again(if slow { LATER } else { SOON }, Reason::LearnerCatchingUp);
             return;
         }

@@ -68,6 +68,22 @@ fn a_learner_that_caught_up_gets_its_vote() {
     );
 }
 
+/// Found on real nodes: on a cluster that nobody wrote to any more, a new member that had got a snapshot never served.
+#[test]
+fn a_learner_that_runs_in_silence_is_told_with_the_way_out() {
+    let world = healthy(3)
+        .wanting(5)
+        .with_learner(3, true)
+        .silent(3)
+        .settle();
+    for (seconds, is_told) in [(20, false), (60, true)] {
+        let findings = world.clone().later(seconds).decide().report.findings;
+        let mut messages = findings.iter().map(|finding| &finding.message);
+        let told = messages.any(|message| message.contains("write any key"));
+        assert_eq!(told, is_told, "after {seconds} s: {findings:?}");
+    }
+}
+
 #[test]
 fn a_learner_that_is_not_wanted_any_more_is_taken_out() {
     let world = healthy(3).with_learner(3, true);
