@@ -158,14 +158,13 @@ async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
 
 /// Members get the next minor version one by one, on their claims.
 async fn next_minor(scenario: &mut Scenario) -> Result<()> {
-    upgrade::load(scenario, &["3.5.35", "3.6.16"]).await?;
-    let older = OF_THE_RELEASE.replace("3.6.16", "3.5.35");
-    let cluster = Theirs::apply(scenario, &older, "my-cluster").await?;
-    cluster.runs(3, "3.5.35").await?;
+    upgrade::load(scenario, &["3.6.16", "3.7.3"]).await?;
+    let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
+    cluster.becomes_healthy(3).await?;
     cluster.etcdctl(&["put", "kept", "yes"]).await?;
     let claims = cluster.uids("pvc").await?;
-    cluster.edit(&json!({"version": "3.6.16"}), &[]).await?;
-    cluster.runs(3, "3.6.16").await?;
+    cluster.edit(&json!({"version": "3.7.3"}), &[]).await?;
+    cluster.runs(3, "3.7.3").await?;
     ensure!(cluster.uids("pvc").await? == claims, "other claims");
     let read = cluster
         .etcdctl(&["get", "kept", "--print-value-only"])
