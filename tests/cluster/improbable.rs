@@ -13,7 +13,6 @@ use tests::scenario::Scenario;
 use tests::testbed::wait;
 
 use crate::harness::Scenarios;
-use crate::upgrade;
 use theirs::{PEERS, Theirs};
 
 /// How long forming or changing may take, on a machine that does much else.
@@ -102,10 +101,6 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             applied_and_scaled,
         ),
         scenarios.trial(
-            "improbable::the_next_minor_version_is_reached_on_the_same_claims",
-            next_minor,
-        ),
-        scenarios.trial(
             "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
             claims_outlive_it,
         ),
@@ -153,23 +148,6 @@ async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
         pod.pointer("/spec/affinity/podAntiAffinity").is_some(),
         "the affinity did not reach the pod"
     );
-    Ok(())
-}
-
-/// Members get the next minor version one by one, on their claims.
-async fn next_minor(scenario: &mut Scenario) -> Result<()> {
-    upgrade::load(scenario, &["3.6.16", "3.7.3"]).await?;
-    let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
-    cluster.becomes_healthy(3).await?;
-    cluster.etcdctl(&["put", "kept", "yes"]).await?;
-    let claims = cluster.uids("pvc").await?;
-    cluster.edit(&json!({"version": "3.7.3"}), &[]).await?;
-    cluster.runs(3, "3.7.3").await?;
-    ensure!(cluster.uids("pvc").await? == claims, "other claims");
-    let read = cluster
-        .etcdctl(&["get", "kept", "--print-value-only"])
-        .await?;
-    ensure!(read.trim() == "yes", "the data is gone: {read:?}");
     Ok(())
 }
 

@@ -88,15 +88,6 @@ impl<'a> Theirs<'a> {
         .await
     }
 
-    /// The UIDs of its objects of a kind.
-    pub(super) async fn uids(&self, kind: &str) -> Result<BTreeSet<String>> {
-        let found = self.labelled(kind).await?;
-        let uids = found
-            .iter()
-            .filter_map(|one| one["metadata"]["uid"].as_str());
-        Ok(uids.map(str::to_owned).collect())
-    }
-
     pub(super) async fn is_healthy(&self, size: usize, version: &str) -> Result<()> {
         let stored = self.get(&self.object()).await?;
         let status = &stored["status"];
