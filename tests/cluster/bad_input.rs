@@ -54,14 +54,7 @@ pub(crate) async fn sizes(scenario: &mut Scenario) -> Result<()> {
     );
     kept.etcd().await?.put("still", "served").await?;
     kept.resize(1).await?;
-    kept.awaits_condition(
-        "Blocked",
-        ConditionStatus::False,
-        "AsSpecified",
-        &[],
-        PATIENCE,
-    )
-    .await?;
+    kept.becomes_unblocked().await?;
     kept.is_healthy(1).await
 }
 
@@ -244,15 +237,7 @@ pub(crate) async fn foreign_objects(scenario: &mut Scenario) -> Result<()> {
         .await?;
     for cluster in [&peers, &clients, &budget] {
         cluster.becomes_healthy(1).await?;
-        cluster
-            .awaits_condition(
-                "Blocked",
-                ConditionStatus::False,
-                "AsSpecified",
-                &[],
-                PATIENCE,
-            )
-            .await?;
+        cluster.becomes_unblocked().await?;
     }
     Ok(())
 }

@@ -1,13 +1,8 @@
 //! A status that somebody edited: what it should be comes back, and no member is touched.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
-use contract::ConditionStatus;
 use serde_json::json;
 use tests::scenario::{Children, Scenario, spec};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Another id in the status is told with the command that brings the right one back, and a status that is taken away as a
 /// whole comes back; no member is touched.
@@ -43,15 +38,7 @@ pub(crate) async fn comes_back(scenario: &mut Scenario) -> Result<()> {
     let removal = json!([{"op": "remove", "path": "/status"}]).to_string();
     patch("--type=json", &removal).await?;
     cluster.becomes_healthy(3).await?;
-    cluster
-        .awaits_condition(
-            "Blocked",
-            ConditionStatus::False,
-            "AsSpecified",
-            &[],
-            PATIENCE,
-        )
-        .await?;
+    cluster.becomes_unblocked().await?;
     let etcd = cluster.etcd().await?;
     ensure!(etcd.cluster_id().await? == id, "it is another cluster");
     ensure!(etcd.get("kept").await? == "yes", "the key is gone");

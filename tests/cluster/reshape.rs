@@ -141,15 +141,7 @@ pub(crate) async fn refused(scenario: &mut Scenario) -> Result<()> {
         "a pod was touched"
     );
     cluster.edit(json!({"pod": {"tolerations": null}})).await?;
-    cluster
-        .awaits_condition(
-            "Blocked",
-            ConditionStatus::False,
-            "AsSpecified",
-            &[],
-            PATIENCE,
-        )
-        .await?;
+    cluster.becomes_unblocked().await?;
     ensure!(
         Children::of(&cluster).await?.uids() == before,
         "a pod was touched"

@@ -152,15 +152,7 @@ pub(crate) async fn not_grown(scenario: &mut Scenario) -> Result<()> {
         "a claim was changed"
     );
     cluster.edit(asking("1Gi")).await?;
-    cluster
-        .awaits_condition(
-            "Blocked",
-            ConditionStatus::False,
-            "AsSpecified",
-            &[],
-            PATIENCE,
-        )
-        .await?;
+    cluster.becomes_unblocked().await?;
     cluster.is_healthy(3).await
 }
 

@@ -312,6 +312,14 @@ impl Cluster {
             .await
     }
 
+    /// Waits until nothing about it waits for a person.
+    pub async fn becomes_unblocked(&self) -> Result<()> {
+        let wanted = ConditionStatus::False;
+        self.awaits_condition("Blocked", wanted, "AsSpecified", &[], PATIENCE)
+            .await
+            .map(drop)
+    }
+
     /// The address of the Service for clients; this machine reaches it.
     pub async fn client_address(&self) -> Result<String> {
         let services: Api<core::Service> = Api::namespaced(self.testbed.client(), &self.namespace);

@@ -183,19 +183,20 @@ fn a_downgrade_is_refused() {
     );
 }
 
-/// A release of testing whose users could never get to prod.
-#[test]
-fn a_promotion_that_strands_a_release_of_testing_is_refused() {
+/// The good table, but its newest release takes over from this version on.
+fn newest_from(version: &str) -> String {
     let text = good();
     let last = text
         .rfind("upgrades-from = \"0.1.0\"")
         .expect("the newest release");
-    let text = format!(
-        "{}{}",
-        &text[..last],
-        text[last..].replacen("0.1.0", "0.4.0", 1)
-    );
-    let said = said(&text);
+    let (before, newest) = text.split_at(last);
+    [before, &newest.replacen("0.1.0", version, 1)].concat()
+}
+
+/// A release of testing whose users could never get to prod.
+#[test]
+fn a_promotion_that_strands_a_release_of_testing_is_refused() {
+    let said = said(&newest_from("0.4.0"));
     for words in [
         "whoever runs 0.3.0 goes to 0.4.0 at once in testing, and that takes over from 0.4.0 on. Say upgrades-from = \"0.3.0\"",
         "whoever runs 0.2.0 goes to 0.4.0 at once in prod, and that takes over from 0.4.0 on. Say upgrades-from = \"0.2.0\"",
@@ -211,16 +212,7 @@ fn a_promotion_that_strands_a_release_of_testing_is_refused() {
 /// `replaces` is an edge, too, and takes people past what the release promises to take over.
 #[test]
 fn a_promotion_past_the_promise_is_refused() {
-    let text = good();
-    let last = text
-        .rfind("upgrades-from = \"0.1.0\"")
-        .expect("the newest release");
-    let text = format!(
-        "{}{}",
-        &text[..last],
-        text[last..].replacen("0.1.0", "0.3.0", 1)
-    );
-    let said = said(&text);
+    let said = said(&newest_from("0.3.0"));
     assert_eq!(said.len(), 1, "{said:#?}");
     let words = "manifests/releases.toml:32: whoever runs 0.2.0 goes to 0.4.0 at once in prod, and that takes over from 0.3.0 on";
     assert!(said[0].starts_with(words), "{said:#?}");
