@@ -265,6 +265,20 @@ impl Connection {
             .map(drop)
     }
 
+    /// `Maintenance/Alarm`: ends no alarm, which is an entry of the log all the same.
+    ///
+    /// # Errors
+    /// etcd refused, or its answer was lost.
+    pub async fn append_noop(&self) -> Result<(), Error> {
+        let mut client = self.client.maintenance_client();
+        within(
+            CHANGE_TIMEOUT,
+            client.alarm(AlarmAction::Deactivate, AlarmType::None, None),
+        )
+        .await
+        .map(drop)
+    }
+
     /// `Maintenance/Alarm`: ends an alarm. One that does not stand is no error.
     ///
     /// # Errors

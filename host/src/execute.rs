@@ -300,6 +300,13 @@ impl Executor {
                     .await
                     .map_err(etcd::error)?;
             }
+            Effect::AppendNoop => {
+                etcd::leader(&read.fresh.etcd, pass, memory)
+                    .await?
+                    .append_noop()
+                    .await
+                    .map_err(etcd::error)?;
+            }
             Effect::Disarm { kind, member } => {
                 etcd::leader(&read.fresh.etcd, pass, memory)
                     .await?

@@ -185,6 +185,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             scale::paused,
         ),
         scenarios.trial(
+            "scale::a_cluster_that_nobody_writes_to_grows_after_many_writes",
+            scale::in_silence,
+        ),
+        scenarios.trial(
             "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
             scale::up_and_down_under_writes,
         ),

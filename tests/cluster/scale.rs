@@ -4,11 +4,18 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use contract::ConditionStatus;
+use etcd_client::Client;
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 
 use crate::writer::Writer;
+
+/// More than etcd keeps of its log for those that lag behind: 10,000 until a snapshot, and the last 5,000.
+const MANY: u32 = 16_000;
+/// Writes under way at a time.
+const AT_A_TIME: usize = 256;
 
 pub(crate) async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario.create_healthy("busy", spec::on_volumes(3)).await?;
@@ -42,6 +49,34 @@ pub(crate) async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<
     cluster
         .awaits_event("Normal", "Member Removed", "left")
         .await
+}
+
+/// New members get their data as a snapshot, after which etcd serves nobody before the next entry of its log.
+pub(crate) async fn in_silence(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("silent", spec::on_volumes(1))
+        .await?;
+    let client = Client::connect([cluster.client_address().await?], None).await?;
+    stream::iter(0..MANY)
+        .map(|number| {
+            let mut client = client.clone();
+            async move { client.put(format!("key/{}", number % 100), "x", None).await }
+        })
+        .buffer_unordered(AT_A_TIME)
+        .try_for_each(|_| async { Ok(()) })
+        .await?;
+    cluster.resize(3).await?;
+    cluster.becomes_healthy(3).await?;
+    let label = "effect=\"AppendNoop\"";
+    let entries = scenario
+        .operator()?
+        .metric("binnacle_effects_total", label)
+        .await?;
+    ensure!(entries > 0.0, "nobody needed an entry that changes nothing");
+    eprintln!("  {entries} entries that change nothing were appended");
+    let last = cluster.etcd().await?.get("key/99").await?;
+    ensure!(last == "x", "the data is {last:?}");
+    Ok(())
 }
 
 pub(crate) async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {

@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(12) {
+    let effect = match whim.pick(13) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -79,6 +79,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             kind: contract::AlarmKind::Nospace,
             member: Some(member.id),
         },
+        11 => Effect::AppendNoop,
         _ => {
             pre.birth_token = Some(whim.0.to_string());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?

@@ -14,6 +14,7 @@ use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod foresight;
 mod goal;
 mod guards;
+mod idle;
 mod invariants;
 mod linear;
 mod mad;
@@ -23,9 +24,11 @@ mod properties;
 mod recreations;
 mod shelf;
 mod strangers;
+mod told;
 
 use goal::{is_goal, is_hopeless};
 use invariants::{Violation, judge, unsafe_deed, violations};
+use told::tell;
 
 /// Snapshots are made of many small pieces: half of the time went into the allocator.
 #[global_allocator]
@@ -106,32 +109,6 @@ const SAFETY: Court = Court {
     history,
     judge: harmed,
 };
-
-/// Leaves out of a failing plan what it does not need to fail in the same way.
-fn smallest(plan: Plan, promise: &str, court: Court) -> Plan {
-    let fails =
-        |plan: &Plan| (court.judge)(plan).is_some_and(|violation| violation.promise == promise);
-    match plan.smaller().into_iter().find(fails) {
-        Some(smaller) => smallest(smaller, promise, court),
-        None => plan,
-    }
-}
-
-/// A failing history in words.
-fn tell(plan: Plan, violation: &Violation, court: Court) -> String {
-    let plan = smallest(plan, violation.promise, court);
-    let what = (court.judge)(&plan).map_or_else(String::new, |violation| violation.what);
-    let words = (court.history)(&plan, true).words.join("\n");
-    let case = serde_yaml::to_string(&[OnceFailed {
-        what: violation.promise.to_owned(),
-        plan: plan.clone(),
-    }]);
-    format!(
-        "promise broken: {}\n{what}\n{plan}\n{words}\nfor once_failed.yaml:\n{}",
-        violation.promise,
-        case.expect("a plan is a document")
-    )
-}
 
 /// Judges the histories of those seeds on all processors; answers those that break a promise.
 fn run(
@@ -375,26 +352,4 @@ fn a_module_that_writes_no_status_is_found_out() {
         false,
     );
     assert_ne!(violations(&history), []);
-}
-
-/// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, and of each kind that is drawn beside.
-#[test]
-fn a_seed_is_told_in_words() {
-    let seed = number("SIMULATOR_TELL", 0);
-    for plan in [
-        Plan::of_seed,
-        Plan::with_doubts,
-        Plan::with_turns,
-        Plan::with_restores,
-        Plan::with_guards,
-        Plan::with_strangers,
-        Plan::with_recreations,
-    ] {
-        let plan = plan(seed);
-        let told = history(&plan, true);
-        assert!(!told.words.is_empty());
-        if seed > 0 {
-            eprintln!("{plan}{}\n", told.words.join("\n"));
-        }
-    }
 }

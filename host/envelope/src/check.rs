@@ -24,7 +24,7 @@ use crate::pod::{fills, is_alone};
 use crate::restore::check_restore;
 use crate::{Reads, Refusal};
 pub use alarm::AlarmRefusal;
-use alarm::{check_compaction, check_defragmentation, check_disarm};
+use alarm::{check_compaction, check_defragmentation, check_disarm, check_noop};
 pub use clock::CLOCKS_DIFFER;
 use clock::check_clock;
 use disk::{check_claim_deletion, check_pod_deletion, check_start};
@@ -127,6 +127,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::MoveLeader { to } => check_move(*to, resource, &fresh.etcd),
         Effect::Compact { revision } => check_compaction(*revision, resource, &fresh.etcd),
         Effect::Defragment { member } => check_defragmentation(*member, resource, &fresh.etcd),
+        Effect::AppendNoop => check_noop(resource, &fresh.etcd),
         Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
         Effect::Downgrade { to } => check_downgrade(to.as_deref(), resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),

@@ -240,6 +240,7 @@ fn judge(
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. } => {}
         Effect::Backup(effect) => {

@@ -258,6 +258,7 @@ pub fn reads(action: &Action) -> Reads {
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
+            | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. } => true,
             Effect::Apply { object } => match &**object {
@@ -301,6 +302,7 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)

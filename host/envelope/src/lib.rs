@@ -32,7 +32,7 @@
 //! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
 //! | RemoveMember, UpdateMember | `clusterId`, `members`, `healthyVoters` |
 //! | MoveLeader | `clusterId`, `members`, `leader` |
-//! | Compact, Disarm, Downgrade | `clusterId`, `members`, `healthyVoters` |
+//! | Compact, AppendNoop, Disarm, Downgrade | `clusterId`, `members`, `healthyVoters` |
 //! | Defragment | `clusterId`, `members`, `healthyVoters`, `touches` |
 //! | UpdateBackupStatus | `resourceVersion` |
 //! | TakeBackup, VerifyBackup, RehearseRestore, EndRehearsal | `run` |

@@ -102,7 +102,10 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");
         }
-        Effect::Compact { .. } | Effect::Disarm { .. } | Effect::Downgrade { .. } => {
+        Effect::Compact { .. }
+        | Effect::AppendNoop
+        | Effect::Disarm { .. }
+        | Effect::Downgrade { .. } => {
             need(pre.cluster_id.is_some(), "clusterId");
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");

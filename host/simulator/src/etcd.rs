@@ -31,6 +31,8 @@ pub(crate) struct Peer {
     pub(crate) since: i64,
     /// It has caught up with the leader and follows it.
     pub(crate) synced: bool,
+    /// What it got came in a snapshot, and it serves only after the next entry.
+    pub(crate) silent: bool,
     /// The minor version it runs.
     pub(crate) minor: u64,
 }

@@ -44,6 +44,7 @@ impl World {
             Fault::LoseNode(which) => self.lose_node(which),
             Fault::NoImages => self.images = false,
             Fault::SlowSync => self.slow = true,
+            Fault::Idle => self.idle = true,
             Fault::NoApi => self.api = false,
             Fault::Clock(off) => self.off = off,
             // The operator looks these up in the plan.
@@ -96,6 +97,7 @@ impl World {
             Fault::Partition(_) => self.reunite(),
             Fault::NoImages => self.images = true,
             Fault::SlowSync => self.slow = false,
+            Fault::Idle => self.idle = false,
             Fault::NoApi => self.api = true,
             Fault::NoStore => self.store = true,
             Fault::Clock(_) => self.off = 0,

@@ -50,6 +50,8 @@ pub(crate) struct Process {
     /// It serves since then.
     pub(crate) serves: Option<i64>,
     pub(crate) synced: bool,
+    /// The index of the snapshot in which it got its data.
+    pub(crate) fed: Option<u64>,
     pub(crate) release: Release,
     /// Somebody stopped it.
     pub(crate) frozen: bool,

@@ -6,7 +6,7 @@ use contract::{ClusterId, MemberId};
 
 use crate::etcd::{Op, Peer};
 use crate::fact::Fact;
-use crate::kubernetes::Node;
+use crate::kubernetes::{Member, Node};
 use crate::timers::Timer;
 use crate::world::World;
 
@@ -25,10 +25,19 @@ impl World {
                     disk: pod.disk?,
                     since: process.serves?,
                     synced: process.synced,
+                    silent: self.is_silent(pod),
                     minor: process.release.minor,
                 })
             })
             .collect()
+    }
+
+    /// etcd counts what came in a snapshot as applied only with the next entry. Until then, with many entries in it, the
+    /// member follows and serves nobody.
+    pub(crate) fn is_silent(&self, pod: &Member) -> bool {
+        let fed = pod.process.and_then(|process| process.fed);
+        let data = pod.disk.and_then(|disk| self.etcd.data(disk));
+        fed.zip(data).is_some_and(|(fed, data)| data.index() <= fed)
     }
 
     /// Brings leaders, followers and readiness in line with who is reached.
@@ -52,6 +61,10 @@ impl World {
             self.etcd.replicate(cluster, &peers);
             self.publish(cluster, &peers);
             self.etcd.follow_versions(cluster, &peers);
+            if peers.iter().any(|peer| peer.silent) {
+                let peers = self.peers();
+                self.publish(cluster, &peers);
+            }
             if let Some(data) = self.etcd.confirmed(cluster, &peers) {
                 self.listed.insert(cluster, data.rows().to_vec());
             }
@@ -73,7 +86,7 @@ impl World {
         for id in unpublished {
             let mut followers = peers
                 .iter()
-                .filter(|peer| peer.synced)
+                .filter(|peer| peer.synced && !peer.silent)
                 .filter_map(|peer| self.etcd.data(peer.disk));
             if followers.any(|data| data.cluster == cluster && data.me == id) {
                 // Without a leader the member tells its name later.

@@ -152,7 +152,7 @@ impl World {
             .process
             .is_some_and(|process| !process.frozen && process.serves.is_some());
         pod.disk
-            .filter(|_| serves && self.kube.is_reachable(pod))
+            .filter(|_| serves && !self.is_silent(pod) && self.kube.is_reachable(pod))
             .and_then(|disk| self.etcd.data(disk))
     }
 

@@ -124,6 +124,7 @@ impl World {
             process: Some(Process {
                 started: 0,
                 serves: Some(0),
+                fed: None,
                 synced: true,
                 release,
                 frozen: false,

@@ -1,8 +1,9 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`idle`]'s and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
+mod idle;
 mod recreation;
 mod seed;
 mod words;
@@ -83,6 +84,8 @@ pub enum Fault {
     NoImages,
     /// Members catch up slowly for a while.
     SlowSync,
+    /// Clients write nothing any more, or for a while, after so many writes that a new member gets them as a snapshot.
+    Idle,
     /// The operator's caches stand still for a while.
     StaleCache,
     /// The API server does not answer for a while.

@@ -152,6 +152,7 @@ impl World {
         let process = is_up.then(|| Process {
             started: -serving_for,
             serves: Some(-serving_for),
+            fed: None,
             synced: answers.is_some_and(|status| status.leader.is_some()),
             release: answers
                 .and_then(|status| Release::read(&status.version))

@@ -42,6 +42,8 @@ pub(crate) struct World {
     pub(crate) moves: u64,
     pub(crate) images: bool,
     pub(crate) slow: bool,
+    /// Clients write nothing, after many writes.
+    pub(crate) idle: bool,
     pub(crate) api: bool,
     pub(crate) acknowledged: Vec<u32>,
     pub(crate) words: Option<Vec<String>>,
@@ -130,6 +132,7 @@ impl World {
             moves: 0,
             images: true,
             slow: false,
+            idle: false,
             api: true,
             acknowledged: Vec::new(),
             words,
@@ -180,6 +183,7 @@ impl World {
             moves: _,
             images,
             slow,
+            idle,
             api,
             acknowledged,
             words: _,
@@ -205,6 +209,7 @@ impl World {
             changed,
             images,
             slow,
+            idle,
             api,
             off,
             store,
@@ -265,6 +270,9 @@ impl World {
             return;
         }
         self.after(300, 3_500, Timer::Write);
+        if self.idle {
+            return;
+        }
         let Some(cluster) = self.recorded() else {
             return;
         };

@@ -73,6 +73,7 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::MoveLeader { .. } => "move leader",
         Effect::Compact { .. } => "compact history",
         Effect::Defragment { .. } => "defragment member",
+        Effect::AppendNoop => "append no-op",
         Effect::Disarm { .. } => "end alarm",
         Effect::Downgrade { to: Some(_) } => "begin downgrade",
         Effect::Downgrade { to: None } => "end downgrade",
@@ -162,6 +163,8 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
             "Defragment {}, which answers nobody until its data file is rewritten",
             member(*id, snapshot)
         ),
+        Effect::AppendNoop => "Append an entry to etcd's log that changes nothing, so that a member that got its data as a snapshot serves"
+            .to_owned(),
         Effect::Disarm { kind, member: id } => {
             let whose = id.map_or_else(String::new, |id| format!(" of {}", member(id, snapshot)));
             format!("End the alarm {}{whose}", kind.name())

@@ -96,6 +96,7 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::UpdateMember { .. }
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)

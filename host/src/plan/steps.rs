@@ -213,6 +213,7 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)

@@ -118,6 +118,10 @@ pub enum Effect {
         /// Whose data file is rewritten.
         member: MemberId,
     },
+    /// An entry of etcd's log that changes nothing, for the sake of a learner: etcd counts what a member got in a snapshot as
+    /// applied only with the next entry, and that member serves nobody while more than 5,000 are not
+    /// (`maxGapBetweenApplyAndCommitIndex` in `v3_server.go`). It is an `Alarm` request that ends no alarm.
+    AppendNoop,
     /// Ends an alarm.
     Disarm {
         /// Which one.
@@ -158,6 +162,7 @@ impl Effect {
             Self::MoveLeader { .. } => "MoveLeader",
             Self::Compact { .. } => "Compact",
             Self::Defragment { .. } => "Defragment",
+            Self::AppendNoop => "AppendNoop",
             Self::Disarm { .. } => "Disarm",
             Self::Downgrade { .. } => "Downgrade",
             Self::Backup(effect) => effect.name(),
@@ -182,6 +187,7 @@ impl Effect {
             | Self::MoveLeader { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
+            | Self::AppendNoop
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
             | Self::Backup(_)
@@ -193,7 +199,10 @@ impl Effect {
     #[must_use]
     pub fn target(&self) -> String {
         match self {
-            Self::UpdateStatus { .. } | Self::Event { .. } | Self::Compact { .. } => String::new(),
+            Self::UpdateStatus { .. }
+            | Self::Event { .. }
+            | Self::Compact { .. }
+            | Self::AppendNoop => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
             | Self::SetImage { name, .. }
@@ -242,6 +251,7 @@ impl Effect {
             | Self::Issue { .. }
             | Self::Compact { .. }
             | Self::Defragment { .. }
+            | Self::AppendNoop
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
             | Self::Backup(_)

@@ -130,6 +130,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::UpdateMember { .. }
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
+            | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. }
             | Effect::Backup(_)

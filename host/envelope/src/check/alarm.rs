@@ -38,6 +38,9 @@ pub enum AlarmRefusal {
         /// The member.
         member: MemberId,
     },
+    /// An entry of the log that helps nobody.
+    #[error("no learner waits for an entry of the log that changes nothing")]
+    NoLearner,
     /// A compaction to a revision that is not there.
     #[error("no member has the revision {revision} to compact to")]
     Revision {
@@ -85,6 +88,20 @@ pub(super) fn check_defragmentation(
         votes.healthy_without(Some(id)),
         quorum(voters).min(voters - 1),
     )
+}
+
+/// An `Alarm` request that ends none is an entry of the log; a learner that got its data as a snapshot may wait for one.
+pub(super) fn check_noop(resource: &ResourceHead, etcd: &EtcdView) -> Result<(), Refusal> {
+    let votes = living(resource, etcd)?;
+    if !votes
+        .membership()
+        .members
+        .iter()
+        .any(|member| member.learner)
+    {
+        return Err(AlarmRefusal::NoLearner.into());
+    }
+    enough(votes.healthy_without(None), quorum(votes.voters()))
 }
 
 /// An alarm is ended when its cause is known to be gone on every member.

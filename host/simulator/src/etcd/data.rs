@@ -15,6 +15,8 @@ pub(crate) enum Op {
     Lead,
     /// A client's write.
     Write(u32),
+    /// What changes nothing.
+    Noop,
     /// A member of the birth.
     AddVoter(MemberId),
     AddLearner(MemberId),
@@ -98,6 +100,7 @@ impl Data {
         ops.filter_map(|op| match op {
             Op::Write(write) => Some(write),
             Op::Lead
+            | Op::Noop
             | Op::AddVoter(_)
             | Op::AddLearner(_)
             | Op::Promote(_)
@@ -198,6 +201,7 @@ impl Data {
             Op::Compact(_)
             | Op::Alarm(_)
             | Op::Lead
+            | Op::Noop
             | Op::Write(_)
             | Op::AddVoter(_)
             | Op::AddLearner(_)
@@ -216,6 +220,7 @@ impl Data {
         let rows = &mut self.rows;
         match op {
             Op::Lead
+            | Op::Noop
             | Op::Write(_)
             | Op::Fill(_)
             | Op::DeleteKeys

@@ -56,6 +56,7 @@ pub fn verdict(
         | Effect::Issue { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)
@@ -107,6 +108,7 @@ impl Etcd {
             etcd.disks.insert(disk, Some(data));
             let connected = suppose.connected.get(&status.member_id).copied();
             peers.push(Peer {
+                silent: false,
                 disk,
                 since: NOW - connected.unwrap_or(NOW),
                 synced: true,

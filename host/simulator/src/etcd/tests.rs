@@ -22,6 +22,7 @@ fn peer(disk: u32) -> Peer {
     Peer {
         disk,
         since: 0,
+        silent: false,
         synced: true,
         minor: 6,
     }

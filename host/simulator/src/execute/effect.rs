@@ -96,6 +96,7 @@ impl World {
             | Effect::MoveLeader { .. }
             | Effect::Compact { .. }
             | Effect::Defragment { .. }
+            | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. } => self.etcd_effect(effect)?,
             Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
@@ -281,6 +282,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::MoveLeader { .. }
         | Effect::Compact { .. }
         | Effect::Defragment { .. }
+        | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)

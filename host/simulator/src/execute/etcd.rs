@@ -46,6 +46,10 @@ impl World {
                 self.falls_silent(disk);
                 Deed::Defragmented(*member)
             }
+            Effect::AppendNoop => {
+                self.etcd.propose(cluster, &peers, Op::Noop)?;
+                Deed::Wrote("AppendNoop")
+            }
             Effect::Disarm { kind: _, member } => {
                 let member = member.ok_or("no member")?;
                 self.etcd.propose(cluster, &peers, Op::Disarm(member))?;

@@ -96,6 +96,7 @@ impl World {
                 pod.process = Some(Process {
                     started: now,
                     serves: None,
+                    fed: None,
                     synced: false,
                     release,
                     frozen: false,
@@ -179,11 +180,22 @@ impl World {
             self.after(1_000, 3_000, Timer::Sync(number, run));
             return;
         }
+        let fed = self.idle.then(|| self.snapshot_for(number)).flatten();
         let Some(process) = self.process(number, run) else {
             return;
         };
         process.synced = true;
+        process.fed = process.fed.or(fed);
         self.settle();
+    }
+
+    /// The index of the snapshot that the leader sends to a member which has nothing of its log yet.
+    fn snapshot_for(&self, number: u32) -> Option<u64> {
+        let mut pods = self.kube.pods.values();
+        let disk = pods.find(|pod| pod.number == number)?.disk?;
+        let data = self.etcd.data(disk).filter(|data| data.index() == 0)?;
+        let leader = self.etcd.confirmed(data.cluster, &self.peers())?;
+        Some(leader.index())
     }
 
     pub(crate) fn expel(&mut self, number: u32, run: u32) {

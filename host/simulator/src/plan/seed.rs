@@ -173,7 +173,8 @@ fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::TakeBack
         | Fault::Guard
         | Fault::Intrude(_)
-        | Fault::Recreate => 0,
+        | Fault::Recreate
+        | Fault::Idle => 0,
     };
     // Half of them early, when the cluster is being born.
     let at = if rng.bool() {

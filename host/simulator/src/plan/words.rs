@@ -75,6 +75,7 @@ impl fmt::Display for Fault {
             Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),
             Self::NoImages => write!(f, "images cannot be pulled"),
             Self::SlowSync => write!(f, "members catch up slowly"),
+            Self::Idle => write!(f, "clients write nothing after many writes"),
             Self::StaleCache => write!(f, "the operator's caches stand still"),
             Self::NoApi => write!(f, "the API server does not answer"),
             Self::Restart => write!(f, "the operator is started again"),

@@ -2,7 +2,10 @@
 //!
 //! At most one member is on its way at a time. A learner costs no vote, so one that gets stuck is taken out again.
 
-use contract::{Child, Effect, EventType, FindingKind, Membership, Millis, Reason, VolumePhase};
+use contract::{
+    Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis, Reason,
+    VolumePhase,
+};
 
 use super::{LATER, SOON, Step, birth::apply, leave, reshape, scale, storage};
 use crate::assess::{Disk, Health, Living, Member, Situation};
@@ -15,10 +18,11 @@ use crate::validate::Cluster;
 const LEARNER_PATIENCE: Millis = Millis::seconds(180);
 /// Percentage of the leader's log from which etcd lets a learner be promoted.
 const CAUGHT_UP_PERCENT: u64 = 90;
-/// etcd counts what came in a snapshot as applied only with the next entry, and serves nobody while more than 5,000 are not:
-/// `maxGapBetweenApplyAndCommitIndex` in its `v3_server.go`.
-const IF_NOBODY_WRITES: &str = " If its log says \"too many requests\" and nobody writes to the cluster, write any key: a member \
-    that got its data as a snapshot serves only after the next write.";
+/// How long a learner may be silent while its container runs, before the cause may be that nobody writes.
+const SILENCE: Millis = Millis::seconds(30);
+/// What [`Effect::AppendNoop`] is for.
+const IF_NOBODY_WRITES: &str = " In case nobody writes to the cluster, an entry that changes nothing is appended to its log: a \
+    member that got its data as a snapshot serves only after the next entry.";
 
 /// Looks after the member on its way, if there is one. Says whether this pass may change the member list no further.
 pub(super) fn attend(
@@ -81,7 +85,14 @@ pub(super) fn attend(
         return true;
     }
     create(cluster, situation, membership, living, step);
-    promote_or_wait(situation, membership, living, learner, id, step);
+    match &learner.health {
+        Health::Healthy(status) => {
+            promote_or_wait(situation, membership, living, (learner, id, status), step);
+        }
+        Health::Unhealthy(why) | Health::Unknown(why) => {
+            wait_for_answer(situation, membership, living, (learner, why), step);
+        }
+    }
     true
 }
 
@@ -173,35 +184,43 @@ fn is_stuck(
     !is_hopeless && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
 }
 
+fn wait_for_answer(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    (learner, why): (&Member<'_>, &str),
+    step: &mut Step,
+) {
+    let name = learner.name;
+    let slow = learner.in_role_for(situation.snapshot.now) > SILENCE;
+    let is_silent = learner.pod.is_some_and(|pod| pod.running);
+    let Votes { voters, healthy } = living.votes();
+    let quorum = crate::quorum::quorum(voters);
+    let mut way = "";
+    if slow && is_silent && healthy >= quorum {
+        let mut action =
+            pre::action(&situation.snapshot.resource, Effect::AppendNoop).on_members(membership);
+        action.pre.healthy_voters = u32::try_from(quorum).ok();
+        step.actions.push(action);
+        way = IF_NOBODY_WRITES;
+    }
+    step.find_of(
+        FindingKind::Waiting,
+        Reason::LearnerCatchingUp,
+        name,
+        format!("New member {name} is not up yet: {why}.{way}"),
+    );
+    step.look_again(if slow { LATER } else { SOON }, Reason::LearnerCatchingUp);
+}
+
 fn promote_or_wait(
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
-    learner: &Member<'_>,
-    id: contract::MemberId,
+    (learner, id, status): (&Member<'_>, MemberId, &EndpointStatus),
     step: &mut Step,
 ) {
     let name = learner.name;
-    let status = match &learner.health {
-        Health::Healthy(status) => status,
-        Health::Unhealthy(why) | Health::Unknown(why) => {
-            let slow = learner.in_role_for(situation.snapshot.now) > Millis::seconds(30);
-            let is_silent = learner.pod.is_some_and(|pod| pod.running);
-            let way = if slow && is_silent {
-                IF_NOBODY_WRITES
-            } else {
-                ""
-            };
-            step.find_of(
-                FindingKind::Waiting,
-                Reason::LearnerCatchingUp,
-                name,
-                format!("New member {name} is not up yet: {why}.{way}"),
-            );
-            step.look_again(if slow { LATER } else { SOON }, Reason::LearnerCatchingUp);
-            return;
-        }
-    };
     let leads = living.leader();
     let leader = living
         .voters()

@@ -66,6 +66,26 @@ fn a_learner_with_a_stale_list_makes_room_for_one_with_todays() {
     assert!(reports(&decision, Reason::LearnerStuck));
 }
 
+/// Seen on real nodes: nobody writes, and a member that got its data as a snapshot serves only after the next entry.
+#[test]
+fn a_learner_that_runs_in_silence_is_given_an_entry_that_changes_nothing() {
+    let world = healthy(3)
+        .wanting(5)
+        .with_learner(3, true)
+        .silent(3)
+        .settle();
+    let noop = "AppendNoop ".to_owned();
+    assert!(!effects(&world.clone().later(20).decide()).contains(&noop));
+    let decision = world.clone().later(40).decide();
+    assert!(effects(&decision).contains(&noop));
+    assert!(reports(&decision, Reason::LearnerCatchingUp));
+    let mut down = world.clone().later(40);
+    down.pods()[3].running = false;
+    assert!(!effects(&down.decide()).contains(&noop));
+    let without_quorum = world.silent(1).silent(2).later(40);
+    assert!(!effects(&without_quorum.decide()).contains(&noop));
+}
+
 /// One waited for ever behind a learner that nobody reached, because etcd takes one at a time.
 #[test]
 fn a_wedged_learner_is_taken_out_when_its_time_is_over() {

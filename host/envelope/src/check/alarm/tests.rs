@@ -70,6 +70,18 @@ fn without_the_alarm_no_history_is_given_up_and_no_member_is_stopped() {
 }
 
 #[test]
+fn an_entry_that_changes_nothing_is_for_a_learner_and_takes_a_quorum() {
+    let mut noop = change(Effect::AppendNoop, 2);
+    noop.pre.members = None;
+    assert_eq!(words(&noop, &fresh().with_learner()), "");
+    let useless = words(&noop, &fresh());
+    assert!(useless.contains("no learner waits"), "{useless}");
+    noop.pre.healthy_voters = Some(0);
+    let few = words(&noop, &fresh().with_learner().silent(2).silent(3));
+    assert!(few.contains("healthy voters"), "{few}");
+}
+
+#[test]
 fn nothing_is_compacted_that_is_yet_to_come() {
     for revision in [-1, 0, 5_001] {
         assert!(words(&compact(revision), &alarmed()).contains("no member has the revision"));
