@@ -22,8 +22,6 @@ const RESTORES: u64 = 0x4e57_04e5;
 const DOUBTS: u64 = 0xd0_0b75;
 /// And for backups before risky acts.
 const GUARDS: u64 = 0x6a_4d5e;
-/// And for objects of others.
-const STRANGERS: u64 = 0x57_4a4e;
 /// And for TLS.
 const TURNS: u64 = 0x7_0415;
 /// And for networks between members.
@@ -55,14 +53,6 @@ impl Plan {
     pub fn with_doubts(seed: u64) -> Self {
         let mut plan = Self::of_seed(seed);
         plan.faults.extend(doubts(seed));
-        plan
-    }
-
-    /// The plan of a seed with restores, in which objects of others stand where the cluster's did.
-    #[must_use]
-    pub fn with_strangers(seed: u64) -> Self {
-        let mut plan = Self::with_restores(seed);
-        plan.faults.extend(strangers(seed));
         plan
     }
 
@@ -333,22 +323,6 @@ fn doubts(seed: u64) -> Vec<Planned> {
             };
             let lasts = rng.i64(200..20_000);
             Planned { at, lasts, fault }
-        })
-        .collect()
-}
-
-/// One to six objects of others, some of them before the cluster is born.
-fn strangers(seed: u64) -> Vec<Planned> {
-    let mut rng = fastrand::Rng::with_seed(seed ^ STRANGERS);
-    (0..rng.u8(1..7))
-        .map(|_| Planned {
-            at: [
-                rng.i64(0..8_000),
-                rng.i64(0..FAULTS_UNTIL),
-                rng.i64(0..600_000),
-            ][rng.usize(0..3)],
-            lasts: 0,
-            fault: Fault::Intrude(rng.u32(0..80)),
         })
         .collect()
 }
