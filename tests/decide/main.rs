@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 
+mod dialects;
 mod foresight;
 mod goal;
 mod guards;

@@ -186,6 +186,7 @@ fn plan(size: i64) -> Plan {
         local: false,
         tls: false,
         old: None,
+        numbered: false,
         faults: Vec::new(),
         mishaps: Vec::new(),
     }

@@ -190,6 +190,7 @@ fn walks() -> Vec<(&'static str, Plan)> {
         local: false,
         tls: false,
         old: None,
+        numbered: false,
         faults: faults
             .iter()
             .map(|(at, fault)| Planned {
@@ -230,6 +231,7 @@ fn walks() -> Vec<(&'static str, Plan)> {
             "adoption",
             Plan {
                 old: Some(OldPods::Renewed),
+                numbered: false,
                 ..quiet(3, &[])
             },
         ),

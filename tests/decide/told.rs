@@ -45,6 +45,7 @@ fn a_seed_is_told_in_words() {
         Plan::with_strangers,
         Plan::with_recreations,
         Plan::with_idle_clients,
+        Plan::with_numbered_members,
     ] {
         let plan = plan(seed);
         let told = history(&plan, true);

@@ -1,9 +1,10 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`idle`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`idle`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod idle;
+mod numbered;
 mod recreation;
 mod seed;
 mod strangers;
@@ -33,6 +34,9 @@ pub struct Plan {
     pub tls: bool,
     /// The archived operator left a living cluster, and how its pods are to be dealt with.
     pub old: Option<OldPods>,
+    /// The cluster is of the second dialect: its members are numbered, and its claims stay when it is deleted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub numbered: bool,
     /// What goes wrong, and what people do.
     pub faults: Vec<Planned>,
     /// What goes wrong with the operator's own actions, by their number in the history.
@@ -152,6 +156,11 @@ pub enum Mishap {
     EndsBefore,
     /// The operator ends after the effect.
     EndsAfter,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Plan {

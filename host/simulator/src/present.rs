@@ -349,6 +349,7 @@ impl Plan {
             local: false,
             tls: false,
             old: None,
+            numbered: false,
             faults: Vec::new(),
             mishaps: Vec::new(),
         }

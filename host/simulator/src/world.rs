@@ -7,7 +7,7 @@ mod truth;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use contract::{ClusterId, Millis, Resource};
+use contract::{ClusterId, Dialect, Millis, Resource};
 use serde_json::json;
 
 use crate::backups::Stored;
@@ -79,8 +79,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(plan: &Plan, tell: bool) -> Self {
         let mut spec = json!({"size": plan.size});
+        let mut dialect = Dialect::Coreos;
         if plan.claims {
             spec["pod"] = json!({"persistentVolumeClaimSpec": claim()});
+        }
+        if plan.numbered {
+            dialect = Dialect::Improbable;
+            spec["pod"]["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Retain"});
         }
         if let Some(version) = plan.version {
             spec["version"] = version.to_string().into();
@@ -91,7 +96,7 @@ impl World {
             spec["TLS"] = json!({"auto": {}});
         }
         let resource = Resource {
-            api_version: format!("{}/{}", contract::GROUP, contract::VERSION),
+            api_version: dialect.api_version(),
             kind: contract::KIND.to_owned(),
             namespace: "ns".to_owned(),
             name: NAME.to_owned(),

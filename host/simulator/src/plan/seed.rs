@@ -103,6 +103,7 @@ impl Plan {
             // Nothing turns TLS on where it was not from birth.
             tls: tls && old.is_none(),
             old,
+            numbered: false,
             faults,
             mishaps,
         }

@@ -17,6 +17,7 @@ impl fmt::Display for Plan {
             local,
             tls,
             old,
+            numbered,
             faults,
             mishaps,
         } = self;
@@ -31,9 +32,14 @@ impl fmt::Display for Plan {
             Some(OldPods::Kept) => ", left by the archived operator",
             Some(OldPods::Renewed) => ", left by the archived operator, its pods to be made anew",
         };
+        let kind = if *numbered {
+            " of the second dialect"
+        } else {
+            ""
+        };
         writeln!(
             f,
-            "seed {seed}: a cluster of {size} with {disks}{traffic}{born}"
+            "seed {seed}: a cluster{kind} of {size} with {disks}{traffic}{born}"
         )?;
         if let Some(version) = version {
             let way = if *through {

@@ -6,7 +6,7 @@
 mod oom;
 mod unproven;
 
-use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Reason};
+use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Pod, Reason};
 
 use super::{LATER, SOON, Step, birth::apply, ended, image, last_words, leave, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
@@ -155,6 +155,14 @@ pub(super) fn lost_words(member: &Member<'_>) -> String {
     }
 }
 
+/// Whether a member that never answered waits for an image that nobody runs or asks for any more. It has nothing to go back
+/// to, and a new member gets the image that the others run.
+fn is_left_behind(cluster: &Cluster, living: &Living<'_>, member: &Member<'_>, pod: &Pod) -> bool {
+    let has_run = member.record.is_some_and(|record| record.version.is_some());
+    let is_wanted = pod.image == cluster.image || build::running_image(living) == Some(&pod.image);
+    !has_run && !is_wanted
+}
+
 enum Verdict {
     Wait(Reason, String),
     Restart,
@@ -207,7 +215,8 @@ fn verdict(
     if let Some(message) = oom::why_down(situation, name, pod) {
         return Verdict::Wait(Reason::OutOfMemory, message);
     }
-    if let Some(why) = image::problem(pod) {
+    let is_replaced = down >= BEFORE_REPLACEMENT && is_left_behind(cluster, living, member, pod);
+    if let Some(why) = image::problem(pod).filter(|_| !is_replaced) {
         let back = member
             .record
             .filter(|_| upgrade::is_on_its_way(member))

@@ -259,3 +259,25 @@ fn a_member_is_given_back_the_image_of_those_who_run_while_the_repository_cannot
         assert_eq!(given_image(&decision), image("3.6.16"));
     }
 }
+
+/// Seen in a simulated history: a restore made its pod with an image that does not exist, and the spec asks for another one
+/// that the others cannot be moved to.
+#[test]
+fn a_member_that_never_ran_is_not_left_with_an_image_that_nobody_asks_for() {
+    let mut world = healthy(3)
+        .running("3.6.10")
+        .asking("3.7.3")
+        .given(2, "3.6.99")
+        .down(2, "ImagePullBackOff: not found");
+    let record = &mut world.status.member_records[2];
+    (record.version, record.image) = (None, None);
+    let world = world.settle();
+    let decision = world.clone().later(100).decide();
+    assert!(reports(&decision, Reason::ImagePull));
+    let decision = world.later(400).decide();
+    assert!(
+        effects(&decision).contains(&format!("RemoveMember {}", id(2))),
+        "{:?}",
+        effects(&decision)
+    );
+}
