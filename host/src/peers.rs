@@ -54,6 +54,8 @@ async fn keep(
         return Ok(());
     }
     *shown = None;
+    // Whoever pauses a cluster still reads of the members that are there.
+    let is_paused = envelope::is_paused(cluster);
     let kind = kind(cluster.dialect());
     let api = Api::<DynamicObject>::namespaced_with(client.clone(), &cluster.namespace, &kind);
     let params = ListParams::default().labels(&cluster.dialect().selector(&cluster.name));
@@ -73,12 +75,12 @@ async fn keep(
                 standing.push(name);
                 write_status(&api, peer, wanted).await?;
             }
-            None if peer.metadata.deletion_timestamp.is_some() => is_whole = false,
+            None if is_paused || peer.metadata.deletion_timestamp.is_some() => is_whole = false,
             None => delete(&api, peer).await?,
         }
     }
     for peer in wanted.iter().filter(|peer| !standing.contains(&peer.name)) {
-        is_whole &= create(&api, &kind, cluster, peer).await?;
+        is_whole &= !is_paused && create(&api, &kind, cluster, peer).await?;
     }
     *shown = is_whole.then(|| Shown {
         peers: wanted,

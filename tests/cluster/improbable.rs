@@ -2,6 +2,7 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
+mod life;
 mod theirs;
 
 use std::time::Duration;
@@ -108,6 +109,18 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             "improbable::what_its_webhooks_refused_is_refused_and_the_rest_passes",
             refused_as_before,
         ),
+        scenarios.trial(
+            "improbable::a_missing_version_is_taken_back_and_the_next_minor_one_reached_on_the_same_claims",
+            life::versions,
+        ),
+        scenarios.trial(
+            "improbable::a_paused_cluster_and_its_peers_are_left_alone",
+            life::paused,
+        ),
+        scenarios.trial(
+            "improbable::certificates_budget_and_other_optional_fields_are_in_effect",
+            life::optional_fields,
+        ),
     ]
 }
 
@@ -173,15 +186,9 @@ async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
         "claims are {claims:?}"
     );
     let again = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
-    wait::until("what stands in the way", PATIENCE, async || {
-        let told = again.status().await?["conditions"].to_string();
-        ensure!(
-            told.contains("left the volume claims final-cluster-0"),
-            "{told}"
-        );
-        Ok(())
-    })
-    .await?;
+    again
+        .tells(&["left the volume claims final-cluster-0"])
+        .await?;
     ensure!(
         again.labelled("pods").await?.is_empty(),
         "an empty cluster is born"

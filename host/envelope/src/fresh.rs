@@ -190,7 +190,7 @@ fn quota_variable(resource: &Resource) -> Option<i64> {
 }
 
 /// `spec.paused`, even when the rest of the spec cannot be read.
-pub(crate) fn is_paused(resource: &Resource) -> bool {
+pub fn is_paused(resource: &Resource) -> bool {
     resource
         .spec
         .get("paused")

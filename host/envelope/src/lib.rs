@@ -64,7 +64,7 @@ mod status;
 pub use backup::{BackupHead, BackupRefusal, RehearsalHead, is_taken_along};
 pub use check::{AlarmRefusal, CLOCKS_DIFFER, check};
 pub use decision::{MAX_ACTIONS, permit};
-pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, reads};
+pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, is_paused, reads};
 pub use pace::Pace;
 pub use refusal::Refusal;
 pub use restore::RestoreHead;

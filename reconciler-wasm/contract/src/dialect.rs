@@ -35,6 +35,8 @@ struct Conventions {
     ports: (&'static str, &'static str),
     /// Members are numbered; else their names are random.
     is_numbered: bool,
+    /// Fields of the first dialect's spec, and what they are called in this one, one after the other.
+    fields: &'static [(&'static str, &'static str)],
 }
 
 static COREOS: Conventions = Conventions {
@@ -46,6 +48,7 @@ static COREOS: Conventions = Conventions {
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
     is_numbered: false,
+    fields: &[],
 };
 
 /// The label `app` is not of the archived operator: the watches of both dialects' children select by it.
@@ -61,6 +64,31 @@ static IMPROBABLE: Conventions = Conventions {
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
     is_numbered: true,
+    fields: &[
+        ("spec.size", "spec.replicas"),
+        ("spec.TLS", "spec.tls"),
+        ("spec.pod", "spec.podTemplate"),
+        (
+            "spec.podTemplate.persistentVolumeClaimSpec",
+            "spec.storage.volumeClaimTemplate",
+        ),
+        (
+            "spec.podTemplate.persistentVolumeClaimRetentionPolicy",
+            "spec.storage.whenDeleted",
+        ),
+        (
+            "spec.podTemplate.labels",
+            "spec.podTemplate.metadata.labels",
+        ),
+        (
+            "spec.podTemplate.annotations",
+            "spec.podTemplate.metadata.annotations",
+        ),
+        (
+            "spec.podTemplate.ClusterDomain",
+            "spec.podTemplate.clusterDomain",
+        ),
+    ],
 };
 
 impl Dialect {
@@ -172,6 +200,19 @@ impl Dialect {
         self.conventions().is_numbered
     }
 
+    /// What is said to people, with the fields of the spec called as this dialect calls them.
+    #[must_use]
+    pub fn in_its_words(self, text: String) -> String {
+        let fields = self.conventions().fields.iter();
+        fields.fold(text, |text, (field, own)| {
+            if text.contains(field) {
+                text.replace(field, own)
+            } else {
+                text
+            }
+        })
+    }
+
     /// What is stored, as a resource whose spec and status are those of the domain. The group stays the dialect's.
     #[must_use]
     pub fn read(self, stored: Resource) -> Resource {
@@ -223,6 +264,18 @@ mod tests {
     fn the_labels_of_the_first_dialect_are_those_of_the_archived_operator() {
         assert_eq!(Dialect::Coreos.labels("kv"), names::labels("kv"));
         assert_eq!(Dialect::Coreos.selector("kv"), "app=etcd,etcd_cluster=kv");
+    }
+
+    #[test]
+    fn fields_are_called_as_the_dialect_calls_them() {
+        let words = "spec.size 8; set spec.pod.labels or spec.pod.persistentVolumeClaimSpec. What spec.pod asks for: \
+            spec.pod.resources.limits.memory";
+        assert_eq!(Dialect::Coreos.in_its_words(words.to_owned()), words);
+        assert_eq!(
+            Dialect::Improbable.in_its_words(words.to_owned()),
+            "spec.replicas 8; set spec.podTemplate.metadata.labels or spec.storage.volumeClaimTemplate. What spec.podTemplate \
+             asks for: spec.podTemplate.resources.limits.memory"
+        );
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     if snapshot.resource.deleted.is_some() {
         return decide(step::delete());
     }
+    let dialect = snapshot.resource.dialect();
     let is_stored =
         !snapshot.resource.status.is_null() && !memory::set_right(&mut memory, snapshot.now);
     let followed = validate::validate(&snapshot.resource).or_else(|invalid| {
@@ -84,7 +85,8 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     });
     let mut cluster = match followed {
         Ok(cluster) => cluster,
-        Err(invalid) => {
+        Err(mut invalid) => {
+            invalid.message = dialect.in_its_words(invalid.message);
             let status = status::refused(snapshot, &memory, &invalid);
             let mut step = Step::report(invalid);
             status::write_if_changed(snapshot, &memory, is_stored, status, &mut step);
@@ -98,6 +100,7 @@ fn cluster(snapshot: &Snapshot) -> Decision {
     let situation = assess::assess(&cluster, snapshot, &memory);
     step::refuse_zero(&mut cluster, &situation);
     let mut step = step::step(&cluster, &situation);
+    step.say_in(dialect);
     let status = status::render(&cluster, &situation, &step);
     status::write_if_changed(snapshot, &memory, is_stored, status, &mut step);
     decide(step)

@@ -37,7 +37,8 @@ pub(crate) mod upgrade;
 mod zero;
 
 use contract::{
-    Action, AlarmKind, Birth, ClusterId, Finding, FindingKind, Millis, Reason, SpaceCure,
+    Action, AlarmKind, Birth, ClusterId, Dialect, Effect, Finding, FindingKind, Millis, Reason,
+    SpaceCure,
 };
 
 pub(crate) use recover::Change;
@@ -88,6 +89,21 @@ impl Step {
         Self {
             findings: vec![finding],
             ..Self::default()
+        }
+    }
+
+    /// Calls fields of the spec as the dialect calls them, wherever people are told of them.
+    pub(crate) fn say_in(&mut self, dialect: Dialect) {
+        let events = self.actions.iter_mut().filter_map(|action| {
+            if let Effect::Event { note, .. } = &mut action.effect {
+                Some(note)
+            } else {
+                None
+            }
+        });
+        let findings = self.findings.iter_mut().map(|finding| &mut finding.message);
+        for words in findings.chain(events) {
+            *words = dialect.in_its_words(std::mem::take(words));
         }
     }
 

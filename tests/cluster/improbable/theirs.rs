@@ -79,6 +79,21 @@ impl<'a> Theirs<'a> {
         self.runs(size, "3.6.16").await
     }
 
+    /// Waits until a condition has all of these words.
+    pub(super) async fn tells(&self, words: &[&str]) -> Result<()> {
+        wait::until("words in a condition", PATIENCE, async || {
+            let status = self.status().await?;
+            let mut told = status["conditions"].as_array().into_iter().flatten();
+            let is_told = told.any(|one| {
+                let message = one["message"].as_str().unwrap_or_default();
+                words.iter().all(|word| message.contains(word))
+            });
+            ensure!(is_told, "none has {words:?}: {}", status["conditions"]);
+            Ok(())
+        })
+        .await
+    }
+
     /// Waits until so many members run this version and are healthy, and all that shows it says so.
     pub(super) async fn runs(&self, size: usize, version: &str) -> Result<()> {
         let what = format!("{} with {size} healthy members of {version}", self.name);

@@ -59,3 +59,25 @@ fn no_empty_cluster_is_born_beside_claims_of_an_earlier_one() {
     let is_made = |action: &contract::Action| matches!(action.effect, Effect::Apply { .. });
     assert!(!decision.actions.iter().any(is_made));
 }
+
+/// Whoever reads a condition looks for the field in their own manifest.
+#[test]
+fn fields_are_named_as_the_dialect_names_them() {
+    let even = |world: World| {
+        let decision = world.wanting(4).decide();
+        let status = written(&decision).unwrap();
+        let told = status.conditions.iter().map(|one| one.message.clone());
+        let findings = decision.report.findings.iter();
+        told.chain(findings.map(|one| one.message.clone()))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let ours = even(healthy(3));
+    assert!(ours.contains("spec.size 4"), "{ours}");
+    let theirs = even(improbable(healthy(3)));
+    assert!(theirs.contains("spec.replicas 4"), "{theirs}");
+    assert!(!theirs.contains("spec.size"), "{theirs}");
+    let refused = improbable(fresh(8)).decide();
+    let told = &refused.report.findings[0].message;
+    assert!(told.contains("spec.replicas"), "{told}");
+}
