@@ -12,17 +12,19 @@
 //! `Refused` means that nothing happened. `Failed` means that the call was made: with an answer nothing happened either,
 //! without one nobody knows, and the next snapshot is read live.
 
+mod annotate;
 mod condition;
 mod etcd;
 mod fresh;
 mod issue;
 pub(crate) mod kubernetes;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use contract::{
-    Action, Effect, ForeignObject, Millis, Objects, OutcomeKind, PastOutcome, Resource,
+    Action, Effect, ForeignObject, Millis, Objects, OutcomeKind, PastOutcome, Resource, names,
 };
 use envelope::Refusal;
 use kube::Client;
@@ -224,8 +226,16 @@ impl Executor {
                 memory.secrets.forget(secret);
             }
             Effect::AnnotatePod { name, annotations } => {
-                let written =
-                    kubernetes::annotate_pod(self, pass, &action.pre, name, annotations).await?;
+                let written = annotate::pod(self, pass, &action.pre, name, annotations).await?;
+                memory.written.push(written, now);
+            }
+            Effect::TakeUpClaim { name, from: _ } => {
+                let owner = (
+                    names::OWNER_ANNOTATION.to_owned(),
+                    pass.resource.uid.clone(),
+                );
+                let annotations = BTreeMap::from([owner]);
+                let written = annotate::claim(self, pass, &action.pre, name, &annotations).await?;
                 memory.written.push(written, now);
             }
             Effect::SetImage {

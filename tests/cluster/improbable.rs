@@ -102,7 +102,7 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             applied_and_scaled,
         ),
         scenarios.trial(
-            "improbable::its_claims_stay_and_no_empty_cluster_is_born_beside_them",
+            "improbable::its_claims_stay_and_the_next_cluster_of_its_name_goes_on_with_their_data",
             claims_outlive_it,
         ),
         scenarios.trial(
@@ -164,10 +164,13 @@ async fn applied_and_scaled(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The claims stay when the cluster goes, and no empty cluster is born where they are.
+/// The claims stay when the cluster goes, and the next one of its name goes on with them: the same cluster, and all data.
 async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
-    let cluster = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
-    cluster.becomes_healthy(1).await?;
+    let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
+    cluster.becomes_healthy(3).await?;
+    cluster.etcdctl(&["put", "kept", "yes"]).await?;
+    let id = cluster.status().await?["clusterId"].clone();
+    let claims = cluster.uids("pvc").await?;
     scenario.kubectl(&["delete", &cluster.object()]).await?;
     wait::until("the end of its pods and peers", PATIENCE, async || {
         for kind in ["pods", PEERS] {
@@ -177,24 +180,27 @@ async fn claims_outlive_it(scenario: &mut Scenario) -> Result<()> {
         Ok(())
     })
     .await?;
-    let claims = cluster.labelled("pvc").await?;
-    let owners = claims
-        .first()
-        .map(|claim| &claim["metadata"]["ownerReferences"]);
+    let left = cluster.labelled("pvc").await?;
+    let is_ownerless = |claim: &Value| claim["metadata"]["ownerReferences"].is_null();
     ensure!(
-        claims.len() == 1 && owners == Some(&Value::Null),
-        "claims are {claims:?}"
+        left.len() == 3 && left.iter().all(is_ownerless),
+        "claims are {left:?}"
     );
-    let again = Theirs::apply(scenario, OF_THE_FINAL_STATE, "final-cluster").await?;
-    again
-        .tells(&["left the volume claims final-cluster-0"])
+
+    let again = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
+    again.becomes_healthy(3).await?;
+    ensure!(
+        again.status().await?["clusterId"] == id,
+        "it is another cluster"
+    );
+    ensure!(again.uids("pvc").await? == claims, "other claims");
+    let read = again
+        .etcdctl(&["get", "kept", "--print-value-only"])
         .await?;
-    ensure!(
-        again.labelled("pods").await?.is_empty(),
-        "an empty cluster is born"
-    );
+    ensure!(read.trim() == "yes", "the data is gone: {read:?}");
+    let replicas = format!("--replicas={}", 1);
     scenario
-        .kubectl(&["delete", "pvc", "final-cluster-0"])
+        .kubectl(&["scale", &again.object(), &replicas])
         .await?;
     again.becomes_healthy(1).await
 }

@@ -1,14 +1,36 @@
 //! Histories of clusters of the second dialect: the same promises, where a name comes back with a new member.
 
-use simulator::{Fact, Plan};
+use simulator::{Deed, Fact, Plan};
 
-use super::{ALL, DOUBTED, check, history, seeds};
+use super::{ALL, DOUBTED, SAFETY, check, history, seeds};
 
 #[test]
 fn no_history_of_the_second_dialect_breaks_a_promise() {
     let seeds = seeds(DOUBTED);
     check(&seeds, Plan::with_numbered_members, ALL);
     eprintln!("{} histories of the second dialect", seeds.len());
+}
+
+/// No acknowledged write of the deleted cluster is lost, and where no disk was, the one that is made again goes on with them.
+#[test]
+fn what_a_deleted_cluster_left_is_taken_up_with_its_data() {
+    let seeds = seeds(DOUBTED);
+    check(&seeds, Plan::with_claims_that_stay, SAFETY);
+    let whole = |seed| Plan::with_claims_that_stay(seed).without_lost_disks();
+    check(&seeds, whole, ALL);
+    let (mut taken, mut kept) = (0, 0);
+    for seed in 1..=100 {
+        let history = history(&whole(seed), false);
+        let is_taking = |fact: &Fact| matches!(fact, Fact::Deed { deed, .. } if *deed == Deed::Wrote("TakeUpClaim"));
+        let is_taken = history.facts.iter().any(is_taking);
+        taken += u32::from(is_taken);
+        kept += u32::from(is_taken && history.end.truth.confirmed);
+    }
+    eprintln!(
+        "twice {} histories with claims that stay; of 100 {taken} take them up, {kept} end with a quorum",
+        seeds.len()
+    );
+    assert!(taken > 60 && kept > 50);
 }
 
 /// Else they would be histories of the first one.
@@ -20,7 +42,7 @@ fn its_members_are_numbered_and_numbers_come_back() {
         let mut added: Vec<String> = Vec::new();
         for fact in &facts {
             let Fact::Deed {
-                deed: simulator::Deed::Added(name),
+                deed: Deed::Added(name),
                 ..
             } = fact
             else {

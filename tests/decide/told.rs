@@ -46,6 +46,7 @@ fn a_seed_is_told_in_words() {
         Plan::with_recreations,
         Plan::with_idle_clients,
         Plan::with_numbered_members,
+        Plan::with_claims_that_stay,
     ] {
         let plan = plan(seed);
         let told = history(&plan, true);

@@ -323,6 +323,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         Effect::UpdateStatus { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::TakeUpClaim { .. }
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

@@ -22,12 +22,12 @@ use crate::backup::check_backup;
 use crate::fresh::{Fresh, reads};
 use crate::pod::{fills, is_alone};
 use crate::restore::check_restore;
-use crate::{Reads, Refusal};
+use crate::{Reads, Refusal, ResourceHead};
 pub use alarm::AlarmRefusal;
 use alarm::{check_compaction, check_defragmentation, check_disarm, check_noop};
 pub use clock::CLOCKS_DIFFER;
 use clock::check_clock;
-use disk::{check_claim_deletion, check_pod_deletion, check_start};
+use disk::{check_claim_deletion, check_pod_deletion, check_start, check_unborn};
 use downgrade::{check_data, check_downgrade};
 use membership::{check_addition, check_address, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
@@ -55,7 +55,10 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         restore: _,
     } = reads(action);
     let object = match object {
-        Some((kind, name)) => check_object(kind, &name, pre, resource, &fresh.object)?,
+        Some((kind, name)) => {
+            let owner = owner(effect, resource);
+            check_object(kind, &name, pre, owner, &fresh.object)?
+        }
         None => None,
     };
     if let Some(name) = claim {
@@ -97,6 +100,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
+        Effect::TakeUpClaim { name, from: _ } => check_unborn(name, resource),
         Effect::SetImage { name, image, .. } => {
             check_data(image, pre, &fresh.etcd)?;
             check_restart(name, pre, resource, object, &fresh.etcd)
@@ -132,6 +136,15 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Downgrade { to } => check_downgrade(to.as_deref(), resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
         Effect::Restore(effect) => check_restore(effect, fresh),
+    }
+}
+
+/// Whose the object must be that the effect touches.
+fn owner<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> &'a str {
+    if let Effect::TakeUpClaim { from, .. } = effect {
+        from
+    } else {
+        &resource.uid
     }
 }
 

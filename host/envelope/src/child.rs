@@ -3,6 +3,7 @@
 //! Fields are allowed by list, by comparing the object with a copy that has only those: what Kubernetes adds
 //! tomorrow is refused until it is listed here. Pods have a file of their own, [`crate::pod`].
 
+mod left;
 mod reach;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::Refusal;
 use crate::issue::is_made_secret;
 use crate::pod::judge_pod;
+pub(crate) use left::judge_left_claim;
 use reach::{judge_budget, judge_service};
 
 /// Keys of the operator's own annotations begin so.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Refusal;
 use crate::address::Addresses;
 use crate::backup::{is_of_the_end, is_taken_along, judge_backup, judge_kind};
-use crate::child::{judge_child, judge_name};
+use crate::child::{judge_child, judge_left_claim, judge_name};
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
@@ -207,6 +207,10 @@ fn judge(
                     why: error.to_string(),
                 }),
             }
+        }
+        Effect::TakeUpClaim { name, from } => {
+            judge_name(ObjectKind::PersistentVolumeClaim, name, resource, refusals);
+            judge_left_claim(name, from, snapshot, refusals);
         }
         Effect::Delete {
             kind,

@@ -271,6 +271,7 @@ pub fn reads(action: &Action) -> Reads {
                 InitialCluster::new(name, annotations).joins()
             }
             Effect::Event { .. }
+            | Effect::TakeUpClaim { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. }
@@ -292,6 +293,7 @@ pub fn reads(action: &Action) -> Reads {
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::TakeUpClaim { .. }
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

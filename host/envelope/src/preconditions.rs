@@ -63,6 +63,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(!joins || pre.cluster_id.is_some(), "clusterId");
             need(!joins || pre.members.is_some(), "members");
         }
+        Effect::TakeUpClaim { .. } => need(present, "object"),
         Effect::SetImage { .. } => {
             need(present, "object");
             need(pre.object_version.is_some(), "objectVersion");

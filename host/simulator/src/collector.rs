@@ -3,8 +3,9 @@
 //!
 //! Owns when which object goes. How a pod or a claim ends is [`crate::life`]'s.
 
-use contract::{Action, Millis, ObjectKind as Kind};
+use contract::{Action, Millis, ObjectKind as Kind, names};
 
+use crate::kubernetes::Claim;
 use crate::strangers::OWNER;
 use crate::timers::Timer;
 use crate::world::World;
@@ -12,6 +13,11 @@ use crate::world::World;
 impl World {
     /// Somebody deletes the EtcdCluster and makes one of the same name and spec.
     pub(crate) fn recreate(&mut self) {
+        let confirmed = self.recorded().and_then(|cluster| {
+            let peers = self.peers();
+            self.etcd.confirmed(cluster, &peers)
+        });
+        let stays = self.plan.numbered && confirmed.is_some();
         let number = self.kube.number();
         let clock = self.clock();
         let resource = &mut self.kube.resource;
@@ -19,8 +25,10 @@ impl World {
         resource.generation = 1;
         resource.created = clock;
         resource.status = serde_json::Value::Null;
-        // Whoever deletes a cluster gives up what it has.
-        self.acknowledged.clear();
+        // Whoever deletes a cluster gives up what it has, where the claims do not stay or hold no quorum's data any more.
+        if !stays {
+            self.acknowledged.clear();
+        }
         self.founded = None;
         self.strangers.came = true;
         self.touch();
@@ -73,7 +81,9 @@ impl World {
             .pods
             .iter()
             .map(|(name, pod)| (Kind::Pod, name, &pod.api.owner, pod.api.deleted));
-        let claims = kube.claims.iter().map(|(name, claim)| {
+        let is_marked = |claim: &Claim| claim.api.annotations.contains_key(names::OWNER_ANNOTATION);
+        let claims = kube.claims.iter().filter(|(_, claim)| !is_marked(claim));
+        let claims = claims.map(|(name, claim)| {
             (
                 Kind::PersistentVolumeClaim,
                 name,

@@ -34,6 +34,10 @@ impl World {
             }
             Fault::DeleteClaim(which) => {
                 if let Some(name) = self.chosen(which) {
+                    // Nobody has taken up yet what an earlier cluster left, and its data is given up with it.
+                    if self.plan.numbered && self.recorded().is_none() {
+                        self.acknowledged.clear();
+                    }
                     self.delete_claim(&name);
                     self.delete_pod(&name, None);
                 }
@@ -144,11 +148,14 @@ impl World {
 
     /// A client that finds no leader tries again.
     fn delete_keys(&mut self, index: usize) {
-        let Some(cluster) = self.recorded() else {
-            return;
-        };
+        let recorded = self.recorded();
+        let may_come_back = self.plan.numbered;
         let peers = self.peers();
-        if self.etcd.propose(cluster, &peers, Op::DeleteKeys).is_err() {
+        let is_done = recorded.map_or(!may_come_back, |cluster| {
+            let deleted = self.etcd.propose(cluster, &peers, Op::DeleteKeys);
+            deleted.is_ok()
+        });
+        if !is_done {
             self.timers.set(self.now + 5_000, Timer::Heal(index));
         }
     }

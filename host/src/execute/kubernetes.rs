@@ -225,33 +225,6 @@ pub(super) async fn would_create(
     })
 }
 
-/// Sets annotations of exactly this pod.
-pub(super) async fn annotate_pod(
-    executor: &Executor,
-    pass: &Pass<'_>,
-    pre: &Preconditions,
-    name: &str,
-    annotations: &BTreeMap<String, String>,
-) -> Result<WrittenObject, Error> {
-    let api: Api<core::Pod> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
-    let mut metadata = json!({ "annotations": annotations });
-    if let Some(uid) = uid(pre) {
-        metadata["uid"] = json!(uid);
-    }
-    let params = PatchParams {
-        field_manager: Some(names::FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    let patch = Patch::Merge(json!({ "metadata": metadata }));
-    let written = within(api.patch_metadata(name, &params, &patch)).await?;
-    Ok(WrittenObject::Child {
-        kind: ObjectKind::Pod,
-        name: name.to_owned(),
-        uid: written.metadata.uid.unwrap_or_default(),
-        version: written.metadata.resource_version.unwrap_or_default(),
-    })
-}
-
 /// Gives the container `etcd` of exactly this pod another image; the kubelet restarts it.
 pub(super) async fn set_image(
     executor: &Executor,
@@ -342,7 +315,7 @@ where
     .await
 }
 
-fn uid(pre: &Preconditions) -> Option<String> {
+pub(super) fn uid(pre: &Preconditions) -> Option<String> {
     match &pre.object {
         Some(ObjectPrecondition::Present { uid }) => Some(uid.clone()),
         Some(ObjectPrecondition::Absent) | None => None,

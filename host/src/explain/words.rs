@@ -64,6 +64,7 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::Event { .. } => "tell event",
         Effect::AnnotatePod { annotations, .. } if is_seal(annotations) => "seal Pod",
         Effect::AnnotatePod { .. } => "annotate Pod",
+        Effect::TakeUpClaim { .. } => "take up PersistentVolumeClaim",
         Effect::SetImage { .. } => "set image of Pod",
         Effect::Issue { .. } => "issue Secret",
         Effect::AddLearner { .. } => "add learner",
@@ -163,6 +164,7 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
             "Defragment {}, which answers nobody until its data file is rewritten",
             member(*id, snapshot)
         ),
+        Effect::TakeUpClaim { name, .. } => format!("Make the volume claim {name}, which an earlier cluster of this name left, this cluster's"),
         Effect::AppendNoop => "Append an entry to etcd's log that changes nothing, so that a member that got its data as a snapshot serves"
             .to_owned(),
         Effect::Disarm { kind, member: id } => {

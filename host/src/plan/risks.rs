@@ -88,6 +88,7 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::Event { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::TakeUpClaim { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }
         | Effect::AddLearner { .. }

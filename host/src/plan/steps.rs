@@ -206,6 +206,7 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::Event { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::TakeUpClaim { .. }
         | Effect::SetImage { .. }
         | Effect::Issue { .. }
         | Effect::Promote { .. }

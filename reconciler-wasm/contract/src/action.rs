@@ -52,6 +52,14 @@ pub enum Effect {
         /// Keys and their new values.
         annotations: BTreeMap<String, String>,
     },
+    /// Makes a volume claim that an earlier cluster of the same name left one of this cluster: sets the annotation by which
+    /// claims that stay are known.
+    TakeUpClaim {
+        /// The claim's name.
+        name: String,
+        /// UID of the cluster that it belonged to.
+        from: String,
+    },
     /// Gives the container `etcd` of a living pod another image; the kubelet restarts it on the same disk.
     SetImage {
         /// The pod's name.
@@ -152,6 +160,7 @@ impl Effect {
             Self::Event { .. } => "Event",
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
+            Self::TakeUpClaim { .. } => "TakeUpClaim",
             Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
             Self::Issue { .. } => "Issue",
@@ -176,6 +185,7 @@ impl Effect {
         match self {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
+            Self::TakeUpClaim { .. } => Some(ObjectKind::PersistentVolumeClaim),
             Self::Delete { kind, .. } => Some(*kind),
             Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
@@ -205,6 +215,7 @@ impl Effect {
             | Self::AppendNoop => String::new(),
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
+            | Self::TakeUpClaim { name, .. }
             | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
@@ -246,6 +257,7 @@ impl Effect {
             | Self::Event { .. }
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
+            | Self::TakeUpClaim { .. }
             | Self::SetImage { .. }
             | Self::Delete { .. }
             | Self::Issue { .. }

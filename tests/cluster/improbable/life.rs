@@ -1,7 +1,5 @@
 //! Living clusters of the dialect: other versions, a pause, and the optional fields that the archived operator did not have.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tests::scenario::Scenario;
@@ -19,7 +17,7 @@ pub(super) async fn versions(scenario: &mut Scenario) -> Result<()> {
     upgrade::load(scenario, &["3.6.16", "3.7.3"]).await?;
     let cluster = Theirs::apply(scenario, OF_THE_RELEASE, "my-cluster").await?;
     cluster.becomes_healthy(3).await?;
-    let claims = uids(&cluster, "pvc").await?;
+    let claims = cluster.uids("pvc").await?;
     cluster
         .edit(&json!({"etcd": {"snapshotCount": 10}}), &[])
         .await?;
@@ -40,7 +38,7 @@ pub(super) async fn versions(scenario: &mut Scenario) -> Result<()> {
 
     cluster.edit(&json!({"version": "3.7.3"}), &[]).await?;
     cluster.runs(3, "3.7.3").await?;
-    ensure!(uids(&cluster, "pvc").await? == claims, "other claims");
+    ensure!(cluster.uids("pvc").await? == claims, "other claims");
     let last = format!("key/{}", KEYS - 1);
     let read = cluster
         .etcdctl(&["get", &last, "--print-value-only"])
@@ -82,11 +80,11 @@ pub(super) async fn optional_fields(scenario: &mut Scenario) -> Result<()> {
         &mut manifest["spec"],
         &json!({
             "replicas": 3,
-            "tls": {"auto": {}},
             "etcd": {"quotaBackendBytes": 67_108_864},
             "podTemplate": {"metadata": {"labels": {"team": "one"}}},
         }),
     );
+    manifest["spec"]["tls"] = json!({"auto": {}});
     let cluster = Theirs::apply(scenario, &manifest.to_string(), "final-cluster").await?;
     cluster.becomes_healthy(3).await?;
     let budget = cluster.get("poddisruptionbudget/final-cluster").await?;
@@ -118,13 +116,4 @@ pub(super) async fn optional_fields(scenario: &mut Scenario) -> Result<()> {
     let answer = scenario.kubectl(&plain).await;
     ensure!(answer.is_err(), "it answers in plain text: {answer:?}");
     Ok(())
-}
-
-/// The UIDs of its objects of a kind.
-async fn uids(cluster: &Theirs<'_>, kind: &str) -> Result<BTreeSet<String>> {
-    let found = cluster.labelled(kind).await?;
-    let uids = found
-        .iter()
-        .filter_map(|one| one["metadata"]["uid"].as_str());
-    Ok(uids.map(str::to_owned).collect())
 }

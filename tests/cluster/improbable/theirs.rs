@@ -52,6 +52,15 @@ impl<'a> Theirs<'a> {
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
+    /// The UIDs of its objects of a kind.
+    pub(super) async fn uids(&self, kind: &str) -> Result<BTreeSet<String>> {
+        let found = self.labelled(kind).await?;
+        let uids = found
+            .iter()
+            .filter_map(|one| one["metadata"]["uid"].as_str());
+        Ok(uids.map(str::to_owned).collect())
+    }
+
     pub(super) async fn status(&self) -> Result<Value> {
         Ok(self.get(&self.object()).await?["status"].clone())
     }

@@ -124,6 +124,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::Event { .. }
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
+            | Effect::TakeUpClaim { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. }
             | Effect::AddLearner { .. }

@@ -2,7 +2,7 @@
 //!
 //! A member that has voted keeps its memory or its id, never one without the other.
 
-use contract::{EtcdView, Preconditions};
+use contract::{EtcdView, Observed, Preconditions};
 
 use super::alarm::check_loss;
 use super::membership::living;
@@ -52,6 +52,16 @@ pub(super) fn check_start(
             what: "malformed annotations".to_owned(),
         }),
     }
+}
+
+/// A claim is taken up before the cluster has members of its own: none was planned, and no id is recorded.
+pub(super) fn check_unborn(name: &str, resource: &ResourceHead) -> Result<(), Refusal> {
+    if resource.cluster_id == Observed::Absent && resource.birth.is_none() {
+        return Ok(());
+    }
+    Err(Refusal::StillMember {
+        member: name.to_owned(),
+    })
 }
 
 pub(super) fn check_pod_deletion(

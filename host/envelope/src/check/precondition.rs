@@ -47,16 +47,16 @@ pub(super) fn check_resource<'a>(
     Ok(resource)
 }
 
-/// The child is the one of the snapshot, or absent as in the snapshot, and is not somebody else's.
+/// The child is the one of the snapshot, or absent as in the snapshot, and is that owner's.
 pub(super) fn check_object<'a>(
     kind: ObjectKind,
     name: &str,
     pre: &Preconditions,
-    resource: &ResourceHead,
+    owner: &str,
     object: &'a Observed<ObjectHead>,
 ) -> Result<Option<&'a ObjectHead>, Refusal> {
     let found = seen(object, "the object")?;
-    if found.is_some_and(|head| head.owner.as_deref() != Some(&resource.uid)) {
+    if found.is_some_and(|head| head.owner.as_deref() != Some(owner)) {
         return Err(Refusal::ForeignOwner {
             kind,
             name: name.to_owned(),

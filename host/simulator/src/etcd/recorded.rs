@@ -50,6 +50,7 @@ pub fn verdict(
         | Effect::Event { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
+        | Effect::TakeUpClaim { .. }
         | Effect::SetImage { .. }
         | Effect::UpdateMember { .. }
         | Effect::Delete { .. }

@@ -18,10 +18,11 @@ impl World {
             return Err("the API server does not answer");
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
-        // A late request is that of the cluster that was there when it was sent.
+        // A late request is that of the cluster that was there when it was sent; and what stayed of that may be taken up.
+        let may_be_of_one_gone = self.landing || matches!(effect, Effect::TakeUpClaim { .. });
         let trespass = self
             .stranger_of(action)
-            .filter(|_| !self.landing || !self.has_gone(action));
+            .filter(|_| !may_be_of_one_gone || !self.has_gone(action));
         let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
@@ -48,6 +49,20 @@ impl World {
                 }
                 pod.api.annotations.extend(annotations.clone());
                 pod.refresh();
+                self.changed = true;
+                Deed::Wrote(effect.name())
+            }
+            Effect::TakeUpClaim { name, from } => {
+                let own = self.kube.resource.uid.clone();
+                let claim = self.kube.claims.get_mut(name).ok_or("not found")?;
+                if !is_same(pre.object.as_ref(), &claim.api.uid)
+                    || claim.api.owner.as_ref() != Some(from)
+                {
+                    return Err("the UID does not match");
+                }
+                let key = names::OWNER_ANNOTATION.to_owned();
+                claim.api.annotations.insert(key, own.clone());
+                claim.api.owner = Some(own);
                 self.changed = true;
                 Deed::Wrote(effect.name())
             }
@@ -272,6 +287,7 @@ fn describe(effect: &Effect) -> String {
             )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
+        Effect::TakeUpClaim { .. } => effect.name().to_owned(),
         Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
         Effect::Issue { order, .. } => format!("Issue {order:?}"),

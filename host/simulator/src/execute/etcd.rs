@@ -68,6 +68,7 @@ impl World {
             | Effect::Restore(_)
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
+            | Effect::TakeUpClaim { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. } => return Err("not an effect on etcd"),

@@ -2,7 +2,11 @@
 //!
 //! All else of a seed's plan is [`super::seed`]'s.
 
-use super::{Fault, Plan};
+use super::seed::FAULTS_UNTIL;
+use super::{Fault, Plan, Planned};
+
+/// Makes a stream of a seed of its own.
+const AGAIN: u64 = 0xa6_a111;
 
 impl Plan {
     /// The plan of a seed, for a cluster of the second dialect. It always has claims and never the size 0.
@@ -16,6 +20,26 @@ impl Plan {
         };
         let is_nap = |fault: Fault| matches!(fault, Fault::Resize(0) | Fault::Claims);
         plan.faults.retain(|planned| !is_nap(planned.fault));
+        plan
+    }
+
+    /// The same, and somebody deletes the cluster and makes it again, once or twice; its claims stay. Of one version: whoever
+    /// asks for another one at the same time may ask for one that cannot read the data.
+    #[must_use]
+    pub fn with_claims_that_stay(seed: u64) -> Self {
+        let mut plan = Self {
+            version: None,
+            ..Self::with_numbered_members(seed)
+        };
+        plan.faults
+            .retain(|planned| !matches!(planned.fault, Fault::Version(_)));
+        let mut rng = fastrand::Rng::with_seed(seed ^ AGAIN);
+        let count = rng.u8(1..3);
+        plan.faults.extend((0..count).map(|_| Planned {
+            at: rng.i64(0..2 * FAULTS_UNTIL),
+            lasts: 0,
+            fault: Fault::Recreate,
+        }));
         plan
     }
 }

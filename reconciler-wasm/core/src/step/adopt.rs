@@ -15,7 +15,8 @@ use contract::{
     VolumePhase, names,
 };
 
-use super::{LATER, SOON, Step, birth::apply, ended};
+use super::repair::BEFORE_REPLACEMENT;
+use super::{LATER, SOON, Step, birth::apply, ended, furnish, issue, left};
 use crate::assess::{Living, Situation, has_ended, name_of};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -100,10 +101,31 @@ pub(super) fn take_over(
         step.look_again(LATER, Reason::AwaitingAdoption);
         return;
     }
-    if record(situation, living, step) {
+    if record(situation, living, step) || left::take_up(cluster, situation, step) {
         return;
     }
+    if living.volumes.values().any(|claim| is_kept(claim)) {
+        // What stood around the members may have gone with an earlier cluster.
+        if issue::issue(cluster, situation, None, step) || !cluster.tls.is_sound() {
+            step.look_again(LATER, Reason::AwaitingAdoption);
+            return;
+        }
+        if furnish::is_obstructed(cluster, situation, step) {
+            return;
+        }
+        furnish::furnish(cluster, situation, None, step);
+    }
     bring_back(cluster, situation, living, step);
+    furnish::hold_back_failing(situation, step);
+    if are_starting(situation, living) {
+        step.find(
+            FindingKind::Waiting,
+            Reason::AwaitingAdoption,
+            "The members are being started on the volume claims that an earlier cluster of this name left.".to_owned(),
+        );
+        step.look_again(SOON, Reason::AwaitingAdoption);
+        return;
+    }
     step.find(
         FindingKind::Blocked,
         Reason::AwaitingAdoption,
@@ -114,6 +136,23 @@ pub(super) fn take_over(
             .to_owned(),
     );
     step.look_again(LATER, Reason::AwaitingAdoption);
+}
+
+/// A claim that stays when its cluster goes.
+fn is_kept(claim: &Volume) -> bool {
+    claim.annotations.contains_key(names::OWNER_ANNOTATION)
+}
+
+/// Whether pods on claims that were taken up have not had their time yet.
+fn are_starting(situation: &Situation<'_>, living: &Living<'_>) -> bool {
+    let ages = living
+        .pods
+        .values()
+        .map(|pod| situation.snapshot.now.since(pod.created));
+    living.volumes.values().any(|claim| is_kept(claim))
+        && ages
+            .min()
+            .is_none_or(|youngest| youngest < BEFORE_REPLACEMENT)
 }
 
 /// Records the id that a quorum of this resource's own pods confirms. Says whether it did.

@@ -57,7 +57,7 @@ pub(super) fn conceive(cluster: &Cluster, situation: &Situation<'_>, step: &mut 
         return;
     }
     let is_obstructed = furnish::is_obstructed(cluster, situation, step);
-    if is_obstructed || left::stands_in_the_way(cluster, situation, step) {
+    if is_obstructed || left::take_up(cluster, situation, step) {
         return;
     }
     begin(cluster, situation, size, 1, &BTreeSet::new(), step);

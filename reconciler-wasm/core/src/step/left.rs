@@ -1,13 +1,15 @@
-//! What an earlier cluster of the same name left: names that are taken, and claims that may hold its data.
+//! What an earlier cluster of the same name left: names that are taken, and claims that hold its data, which are taken up.
 //!
-//! Members with random names never meet it; those that the dialect numbers would.
+//! Members with random names never meet it; those that the dialect numbers would. Once all claims are this cluster's, its
+//! members are started on them as those of any cluster that stands without a record: [`super::adopt`].
 
 use std::collections::BTreeSet;
 
-use contract::{FindingKind, Objects, Reason};
+use contract::{Effect, EventType, FindingKind, Objects, Reason, Volume, VolumePhase, names};
 
-use super::{LATER, Step};
+use super::{LATER, SOON, Step};
 use crate::assess::Situation;
+use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
 
 /// These names, and those of pods and claims that there are.
@@ -20,37 +22,92 @@ pub(super) fn taken<'a>(names: &BTreeSet<&'a str>, objects: &'a Objects) -> BTre
     names.iter().copied().chain(standing).collect()
 }
 
-/// Whether claims of an earlier cluster are there, where people expect their data under the same name: no empty cluster is
-/// born beside it.
-pub(super) fn stands_in_the_way(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    step: &mut Step,
-) -> bool {
+/// Takes up the claims that an earlier cluster of this name left, where people expect their data. Says whether there are any:
+/// no empty cluster is born beside them, nor is a member started before all of them are this cluster's.
+pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut Step) -> bool {
     if !cluster.dialect.numbers_members() {
         return false;
     }
+    let resource = &situation.snapshot.resource;
     let claims = situation.snapshot.objects.volumes.seen();
-    let left: Vec<&str> = claims
+    let left: Vec<&Volume> = claims
         .into_iter()
         .flatten()
-        .filter(|claim| claim.owner.as_deref() != Some(situation.snapshot.resource.uid.as_str()))
-        .map(|claim| claim.name.as_str())
+        .filter(|claim| claim.owner.as_deref() != Some(resource.uid.as_str()))
         .collect();
     let Some(first) = left.first() else {
         return false;
     };
-    step.find_of(
-        FindingKind::Blocked,
-        Reason::ForeignObject,
-        first,
-        format!(
-            "An earlier cluster {} left the volume claims {}, which may hold its data and are not taken up. No empty cluster \
-             is born beside them: delete them to begin anew, or create this cluster under another name.",
-            cluster.name,
-            left.join(", ")
-        ),
+    let names = left.iter().map(|claim| claim.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    if let Some(pod) = others_pod(situation) {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::AwaitingAdoption,
+            pod,
+            format!(
+                "An earlier cluster {} left the volume claims {names}. They are taken up once its pod {pod} has ended.",
+                cluster.name
+            ),
+        );
+        step.look_again(LATER, Reason::AwaitingAdoption);
+        return true;
+    }
+    let before = first.annotations.get(names::OWNER_ANNOTATION);
+    let Some(from) = before.filter(|from| left.iter().all(|claim| is_usable(claim, from))) else {
+        step.find_of(
+            FindingKind::Blocked,
+            Reason::ForeignObject,
+            &first.name,
+            format!(
+                "The volume claims {names} may hold the data of an earlier cluster {}. They are not all of one such cluster, or one \
+                 is lost or being deleted, so none is taken up, and no empty cluster is born beside them. Delete those that \
+                 are not needed, or create this cluster under another name.",
+                cluster.name
+            ),
+        );
+        step.look_again(LATER, Reason::ForeignObject);
+        return true;
+    };
+    for claim in &left {
+        let effect = Effect::TakeUpClaim {
+            name: claim.name.clone(),
+            from: from.clone(),
+        };
+        step.actions
+            .push(pre::action(resource, effect).present(&claim.uid));
+    }
+    let message = format!(
+        "The volume claims {names}, which an earlier cluster {} left, are taken up with their data.",
+        cluster.name
     );
-    step.look_again(LATER, Reason::ForeignObject);
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::Adopted,
+        message.clone(),
+    ));
+    step.find(FindingKind::Doing, Reason::Adopted, message);
+    step.look_again(SOON, Reason::Adopted);
     true
+}
+
+/// A pod with this cluster's labels that is not its own.
+fn others_pod<'a>(situation: &Situation<'a>) -> Option<&'a str> {
+    let own = situation.snapshot.resource.uid.as_str();
+    let mut pods = situation.snapshot.objects.pods.seen().into_iter().flatten();
+    let other = pods.find(|pod| pod.owner.as_deref() != Some(own));
+    other.map(|pod| pod.name.as_str())
+}
+
+/// Whether the claim is that cluster's, known by its annotation, and stays.
+fn is_usable(claim: &Volume, from: &str) -> bool {
+    claim.deleted.is_none()
+        && claim.phase != VolumePhase::Lost
+        && claim.owner.as_deref() == Some(from)
+        && claim
+            .annotations
+            .get(names::OWNER_ANNOTATION)
+            .map(String::as_str)
+            == Some(from)
 }

@@ -1,8 +1,8 @@
 //! Clusters of the second dialect: the same decisions, with the names and labels of that one.
 
-use contract::{Child, Dialect, Effect, Observed, Reason};
+use contract::{Child, Dialect, Effect, Observed, Reason, Volume, names};
 
-use crate::fixture::{World, fresh, healthy, reports, written};
+use crate::fixture::{World, effects, fresh, healthy, reports, written};
 
 fn improbable(mut world: World) -> World {
     world.snapshot.resource.api_version = Dialect::Improbable.api_version();
@@ -42,22 +42,131 @@ fn members_are_numbered_and_labelled_as_the_archived_operator_did() {
     }
 }
 
-/// People expect their data under the same name.
-#[test]
-fn no_empty_cluster_is_born_beside_claims_of_an_earlier_one() {
+/// A cluster of three that is not there yet, beside the claims that an earlier one of its name left.
+fn again() -> World {
     let mut world = improbable(fresh(3));
     world.snapshot.objects.volumes = healthy(3).snapshot.objects.volumes;
+    for claim in claims(&mut world) {
+        claim.owner = Some("uid-before".to_owned());
+        claim
+            .annotations
+            .insert(names::OWNER_ANNOTATION.to_owned(), "uid-before".to_owned());
+        claim.labels = Dialect::Improbable.labels("shop");
+    }
+    world
+}
+
+fn claims(world: &mut World) -> &mut Vec<Volume> {
     let Observed::Seen(claims) = &mut world.snapshot.objects.volumes else {
         panic!("no claims")
     };
-    for claim in claims {
-        claim.owner = Some("uid-before".to_owned());
-    }
-    let decision = world.decide();
-    assert!(reports(&decision, Reason::ForeignObject));
+    claims
+}
+
+/// People expect their data under the same name.
+#[test]
+fn the_claims_of_an_earlier_cluster_are_taken_up_before_any_member_is_started() {
+    let decision = again().decide();
+    let taken = effects(&decision);
+    assert_eq!(
+        taken,
+        [
+            "TakeUpClaim PersistentVolumeClaim shop-m0",
+            "TakeUpClaim PersistentVolumeClaim shop-m1",
+            "TakeUpClaim PersistentVolumeClaim shop-m2"
+        ]
+    );
+    assert!(reports(&decision, Reason::Adopted));
     assert!(written(&decision).unwrap().birth.is_none());
-    let is_made = |action: &contract::Action| matches!(action.effect, Effect::Apply { .. });
-    assert!(!decision.actions.iter().any(is_made));
+
+    // The operator ended in the middle: the rest follows, and nobody is started on a part.
+    let mut half = again();
+    half.own_claims(1);
+    let decision = half.decide();
+    assert_eq!(
+        effects(&decision),
+        [
+            "TakeUpClaim PersistentVolumeClaim shop-m1",
+            "TakeUpClaim PersistentVolumeClaim shop-m2"
+        ]
+    );
+}
+
+impl World {
+    /// So many of the claims are this cluster's already.
+    fn own_claims(&mut self, count: usize) {
+        let own = self.snapshot.resource.uid.clone();
+        for claim in claims(self).iter_mut().take(count) {
+            claim.owner = Some(own.clone());
+            claim
+                .annotations
+                .insert(names::OWNER_ANNOTATION.to_owned(), own.clone());
+        }
+    }
+}
+
+/// Their etcd knows who it is; one that found nothing would end by itself.
+#[test]
+fn members_start_sealed_on_the_claims_that_were_taken_up() {
+    let mut world = again();
+    world.own_claims(3);
+    let decision = world.decide();
+    let pods: Vec<_> = decision
+        .actions
+        .iter()
+        .filter_map(|action| match &action.effect {
+            Effect::Apply { object } => match object.as_ref() {
+                Child::Pod(pod) => Some((pod.metadata.annotations.clone().unwrap(), &action.pre)),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pods.len(), 3);
+    for (annotations, pre) in pods {
+        assert_eq!(annotations[names::INITIAL_STATE_ANNOTATION], "existing");
+        assert!(pre.claim_uid.is_some() && pre.birth_token.is_none());
+    }
+    assert!(reports(&decision, Reason::AwaitingAdoption));
+}
+
+/// Its pod may still write.
+#[test]
+fn claims_are_not_taken_up_while_a_pod_of_the_earlier_cluster_ends() {
+    let mut world = again();
+    let mut pod = healthy(3).pods()[0].clone();
+    pod.owner = Some("uid-before".to_owned());
+    world.snapshot.objects.pods = Observed::Seen(vec![pod]);
+    let decision = world.decide();
+    assert!(reports(&decision, Reason::AwaitingAdoption));
+    assert!(
+        !effects(&decision)
+            .iter()
+            .any(|effect| effect.starts_with("TakeUp"))
+    );
+}
+
+#[test]
+fn claims_of_unknown_or_several_clusters_are_left_and_no_empty_one_is_born_beside_them() {
+    let mut unmarked = again();
+    claims(&mut unmarked)[1].annotations.clear();
+    let mut mixed = again();
+    claims(&mut mixed)[1].owner = Some("uid-long-before".to_owned());
+    let mut going = again();
+    let now = going.snapshot.now;
+    claims(&mut going)[2].deleted = Some(now);
+    for world in [unmarked, mixed, going] {
+        let decision = world.decide();
+        assert!(reports(&decision, Reason::ForeignObject));
+        assert!(written(&decision).unwrap().birth.is_none());
+        let is_done = |action: &contract::Action| {
+            matches!(
+                action.effect,
+                Effect::Apply { .. } | Effect::TakeUpClaim { .. }
+            )
+        };
+        assert!(!decision.actions.iter().any(is_done));
+    }
 }
 
 /// Whoever reads a condition looks for the field in their own manifest.

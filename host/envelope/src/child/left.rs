@@ -1,0 +1,124 @@
+//! Claims that an earlier cluster of the same name left, and who may take them up.
+
+use contract::{ObjectKind, Snapshot, Volume, names};
+
+use crate::Refusal;
+
+/// A claim that is taken up carries the cluster's labels, and its owner is known by the annotation alone: that of another
+/// object of this name, of which there is one at a time.
+pub(crate) fn judge_left_claim(
+    name: &str,
+    from: &str,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
+    let resource = &snapshot.resource;
+    let labels = resource.dialect().labels(&resource.name);
+    let is_left = |claim: &&Volume| {
+        let mark = claim.annotations.get(names::OWNER_ANNOTATION);
+        claim.owner.as_deref() == Some(from)
+            && mark.map(String::as_str) == Some(from)
+            && labels
+                .iter()
+                .all(|(key, value)| claim.labels.get(key) == Some(value))
+    };
+    let mut claims = snapshot.objects.volumes.seen().into_iter().flatten();
+    let found = claims.find(|claim| claim.name == name).filter(is_left);
+    if found.is_none() || from == resource.uid {
+        refusals.push(Refusal::ForeignOwner {
+            kind: ObjectKind::PersistentVolumeClaim,
+            name: name.to_owned(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::{Action, Effect, Observed, Resource};
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures::{action, decision, fresh_of, present, resource, snapshot_of};
+    use crate::{Fresh, check, permit};
+
+    const BEFORE: &str = "uid-before";
+
+    fn take_up(from: &str) -> Action {
+        let mut action = action(Effect::TakeUpClaim {
+            name: "a-3".to_owned(),
+            from: from.to_owned(),
+        });
+        action.pre.object = present("uid-3");
+        action
+    }
+
+    fn without_record() -> Resource {
+        Resource {
+            status: json!(null),
+            ..resource()
+        }
+    }
+
+    fn left(change: impl FnOnce(&mut Volume)) -> Snapshot {
+        let resource = without_record();
+        let mut claim: Volume = serde_json::from_value(json!({
+            "name": "a-3", "uid": "uid-3", "resourceVersion": "1", "owner": BEFORE,
+            "labels": resource.dialect().labels(&resource.name),
+            "annotations": {names::OWNER_ANNOTATION: BEFORE},
+            "created": 0, "phase": "Bound",
+        }))
+        .expect("a claim");
+        change(&mut claim);
+        let mut snapshot = snapshot_of(resource);
+        snapshot.objects.volumes = Observed::Seen(vec![claim]);
+        snapshot
+    }
+
+    fn fresh(owner: &str) -> Fresh {
+        let mut fresh = fresh_of(&without_record());
+        if let Observed::Seen(head) = &mut fresh.object {
+            head.owner = Some(owner.to_owned());
+        }
+        fresh
+    }
+
+    fn is_permitted(action: Action, snapshot: &Snapshot) -> bool {
+        permit(&decision(vec![action]), snapshot).is_ok()
+    }
+
+    #[test]
+    fn a_claim_is_taken_up_from_an_earlier_cluster_of_the_name_alone() {
+        let as_it_was = left(|_| ());
+        assert!(is_permitted(take_up(BEFORE), &as_it_was));
+        assert!(check(&take_up(BEFORE), &fresh(BEFORE)).is_ok());
+        for changed in [
+            left(|claim| claim.owner = Some("uid-other".to_owned())),
+            left(|claim| claim.annotations.clear()),
+            left(|claim| drop(claim.labels.pop_last())),
+        ] {
+            assert!(!is_permitted(take_up(BEFORE), &changed));
+        }
+        assert!(!is_permitted(take_up("uid-other"), &as_it_was));
+        assert!(!is_permitted(take_up(&as_it_was.resource.uid), &as_it_was));
+        let mut careless = take_up(BEFORE);
+        careless.pre.object = None;
+        assert!(!is_permitted(careless, &as_it_was));
+        let refused = |fresh: &Fresh| check(&take_up(BEFORE), fresh).map_err(|why| why.rule());
+        assert_eq!(refused(&fresh("uid-other")), Err("ForeignOwner"));
+    }
+
+    /// Its members are on disks of their own.
+    #[test]
+    fn a_cluster_that_was_planned_or_has_formed_takes_up_nothing() {
+        let mut formed = fresh_of(&resource());
+        if let Observed::Seen(head) = &mut formed.object {
+            head.owner = Some(BEFORE.to_owned());
+        }
+        let refused = check(&take_up(BEFORE), &formed).map_err(|why| why.rule());
+        assert_eq!(refused, Err("StillMember"));
+        let mut planned = fresh_of(&crate::fixtures::unborn());
+        planned.object = formed.object;
+        let refused = check(&take_up(BEFORE), &planned).map_err(|why| why.rule());
+        assert_eq!(refused, Err("StillMember"));
+    }
+}

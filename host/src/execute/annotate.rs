@@ -1,0 +1,71 @@
+//! Annotations of a pod or a claim, set on exactly the object that the action is about.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use contract::{ObjectKind, Preconditions, names};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::kubernetes::{uid, within};
+use super::{Error, Executor, Pass};
+use crate::observe::WrittenObject;
+
+/// Those of a pod.
+pub(super) async fn pod(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    name: &str,
+    annotations: &BTreeMap<String, String>,
+) -> Result<WrittenObject, Error> {
+    annotate::<Pod>(executor, pass, pre, (ObjectKind::Pod, name), annotations).await
+}
+
+/// Those of a volume claim.
+pub(super) async fn claim(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    name: &str,
+    annotations: &BTreeMap<String, String>,
+) -> Result<WrittenObject, Error> {
+    let claim = (ObjectKind::PersistentVolumeClaim, name);
+    annotate::<PersistentVolumeClaim>(executor, pass, pre, claim, annotations).await
+}
+
+async fn annotate<K>(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    pre: &Preconditions,
+    (kind, name): (ObjectKind, &str),
+    annotations: &BTreeMap<String, String>,
+) -> Result<WrittenObject, Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    let api: Api<K> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
+    let mut metadata = json!({ "annotations": annotations });
+    if let Some(uid) = uid(pre) {
+        metadata["uid"] = json!(uid);
+    }
+    let params = PatchParams {
+        field_manager: Some(names::FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = Patch::Merge(json!({ "metadata": metadata }));
+    let written = within(api.patch_metadata(name, &params, &patch)).await?;
+    Ok(WrittenObject::Child {
+        kind,
+        name: name.to_owned(),
+        uid: written.metadata.uid.unwrap_or_default(),
+        version: written.metadata.resource_version.unwrap_or_default(),
+    })
+}
