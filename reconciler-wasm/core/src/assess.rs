@@ -8,8 +8,8 @@ mod member;
 use std::collections::BTreeMap;
 
 use contract::{
-    Birth, ClusterId, EtcdClusterStatus, MemberId, Membership, Observed, Pod, Resource, Snapshot,
-    Volume, names,
+    Birth, ClusterId, EtcdClusterStatus, MemberId, Membership, Millis, Observed, Pod, Resource,
+    Snapshot, Volume, names,
 };
 
 pub(crate) use member::{Disk, Health, Member, has_ended, is_out_of_memory, says_no_data};
@@ -77,6 +77,28 @@ impl<'a> Living<'a> {
     /// Members with a vote.
     pub(crate) fn voters(&self) -> impl Iterator<Item = &Member<'a>> {
         self.members.iter().filter(|member| !member.learner)
+    }
+
+    /// How long a voter has been down that could have been up: who answers cannot follow a leader while there is none, so
+    /// its patience begins with the quorum's return.
+    pub(crate) fn down_for(&self, member: &Member<'_>, now: Millis) -> Millis {
+        if self.is_freed(member) {
+            Millis(0)
+        } else {
+            member.down_for(now)
+        }
+    }
+
+    /// Whether the voters have a quorum again that the last pass did not see, and the member, a voter that answers, has yet to
+    /// follow its leader.
+    pub(crate) fn is_freed(&self, member: &Member<'_>) -> bool {
+        let votes = self.votes();
+        let before = Votes {
+            healthy: self.voters().filter(|voter| voter.was_healthy()).count(),
+            ..votes
+        };
+        let is_waiting = !member.learner && member.answers() && !member.is_healthy();
+        is_waiting && votes.has_quorum() && !before.has_quorum()
     }
 
     /// The learner, of which there is at most one.

@@ -97,6 +97,12 @@ impl Member<'_> {
         }
     }
 
+    /// Whether it was healthy when it was last remembered.
+    pub(crate) fn was_healthy(&self) -> bool {
+        self.record
+            .is_some_and(|record| record.health == MemberHealth::Healthy)
+    }
+
     /// How long it has not been healthy. Zero when it is healthy, or was when it was last remembered.
     pub(crate) fn down_for(&self, now: Millis) -> Millis {
         match (&self.health, self.record) {

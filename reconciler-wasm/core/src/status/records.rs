@@ -25,12 +25,17 @@ pub(crate) fn records(
             plain_peer: tls.is_plain_peer(member.name),
             db_size: figures::db_size(member),
             raft_lag: figures::raft_lag(member, newest),
-            ..record(situation, member, step)
+            ..record(situation, living, member, step)
         })
         .collect()
 }
 
-fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> MemberRecord {
+fn record(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    member: &Member<'_>,
+    step: &Step,
+) -> MemberRecord {
     let now = clock::spell(situation.snapshot.now);
     let health = member.remembered_health();
     let role = member.role();
@@ -46,7 +51,8 @@ fn record(situation: &Situation<'_>, member: &Member<'_>, step: &Step) -> Member
     });
     // Members that were stopped on purpose have their whole patience once the others run again.
     let wakes = step.sleep == Some(Sleep::Ends) && health != MemberHealth::Healthy;
-    let is_same = !is_another && !wakes && was_down == Some(health != MemberHealth::Healthy);
+    let begins_anew = is_another || wakes || living.is_freed(member);
+    let is_same = !begins_anew && was_down == Some(health != MemberHealth::Healthy);
     let since = match (old, is_same) {
         (Some(old), true) => old.since.clone(),
         (Some(_) | None, _) => now.clone(),

@@ -176,7 +176,7 @@ fn verdict(
     member: &Member<'_>,
 ) -> Verdict {
     let now = situation.snapshot.now;
-    let down = member.down_for(now);
+    let down = living.down_for(member, now);
     let name = member.name;
     if member.disk == Disk::Lost {
         if let Some(pod) = member

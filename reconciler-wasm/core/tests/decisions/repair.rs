@@ -303,3 +303,18 @@ fn an_election_is_no_lost_quorum() {
     assert_eq!(available.status, contract::ConditionStatus::Unknown);
     assert!(available.message.contains("none confirms the member list"));
 }
+
+/// The first look after a partition sees a leader and followers that have yet to hear of it.
+#[test]
+fn who_waited_for_a_leader_has_its_whole_patience_once_there_is_one() {
+    let whole = healthy(3);
+    let mut again = whole.clone().without_list().settle().later(400);
+    again.snapshot.etcd = whole.snapshot.etcd.clone();
+    if let Observed::Seen(status) = &mut again.snapshot.etcd.endpoints[2].status {
+        status.leader = None;
+    }
+    assert_eq!(effects(&again.decide()), [""; 0]);
+    let again = again.settle();
+    assert_eq!(effects(&again.clone().later(140).decide()), [""; 0]);
+    assert_eq!(effects(&again.later(160).decide()), ["Delete Pod shop-m2"]);
+}

@@ -37,7 +37,8 @@ pub(in crate::step) fn rescue(
         .filter(|member| {
             // One that never answered has nothing to return to, and is replaced when it stays away.
             let has_run = member.record.is_some_and(|record| record.version.is_some());
-            !member.is_healthy() && member.disk == Disk::Kept && has_run
+            let is_down = !member.is_healthy() && !living.is_freed(member);
+            is_down && member.disk == Disk::Kept && has_run
         })
         .find_map(|member| {
             let pod = member
