@@ -88,7 +88,7 @@ impl World {
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
             disruption_budgets: Shelf::new(scopes),
-            predecessors: Predecessors::default(),
+            predecessors: Predecessors::everywhere(scopes.contains(&Scope::All)),
             selection: Selection::default(),
             operator_image: None,
             changed: tokio::sync::watch::Sender::new(()),
@@ -99,7 +99,7 @@ impl World {
     #[must_use]
     pub fn at_home(self, home: &str) -> Self {
         Self {
-            predecessors: Predecessors::at_home(home),
+            predecessors: self.predecessors.at_home(home),
             ..self
         }
     }

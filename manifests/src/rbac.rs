@@ -4,7 +4,7 @@
 //! default form it reads nothing of the whole cluster.
 
 use contract::improbable::{self, PEER_PLURAL};
-use contract::{GROUP, MODULE_PLURAL, OLD_LOCK, PLURAL, ResourceKind};
+use contract::{Dialect, GROUP, LockKind, MODULE_PLURAL, PLURAL, ResourceKind};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
@@ -77,14 +77,26 @@ fn served_rules() -> Vec<PolicyRule> {
         ),
         rule("", &["services"], &[&WATCH, &APPLY]),
         rule("", &["secrets"], &[&APPLY, &["get"]]),
-        // The lock of an archived coreos etcd-operator: nothing is done beside one at work.
-        PolicyRule {
-            resource_names: Some(vec![OLD_LOCK.to_owned()]),
-            ..rule("", &["endpoints"], &[&["get"]])
-        },
+        // Locks of archived operators: nothing is done beside one at work.
+        lock_rule("endpoints", LockKind::Endpoints),
+        lock_rule("configmaps", LockKind::ConfigMap),
         rule("policy", &["poddisruptionbudgets"], &[&WATCH, &APPLY]),
         rule("events.k8s.io", &["events"], &[&["create", "patch"]]),
     ]
+}
+
+/// To read the archived operators' locks of a kind.
+fn lock_rule(resource: &str, kind: LockKind) -> PolicyRule {
+    let locks = Dialect::ALL
+        .iter()
+        .flat_map(|dialect| dialect.predecessor().locks);
+    let names = locks
+        .filter(|(locked, _)| *locked == kind)
+        .map(|(_, name)| (*name).to_owned());
+    PolicyRule {
+        resource_names: Some(names.collect()),
+        ..rule("", &[resource], &[&["get"]])
+    }
 }
 
 /// Its lease, and the modules that decide for it.

@@ -2,6 +2,7 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
+mod beside;
 mod life;
 mod theirs;
 
@@ -116,6 +117,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_paused_cluster_and_its_peers_are_left_alone",
             life::paused,
+        ),
+        scenarios.trial(
+            "improbable::nothing_is_done_while_its_operator_renews_a_lock",
+            beside::held_off,
         ),
         scenarios.trial(
             "improbable::certificates_budget_and_other_optional_fields_are_in_effect",

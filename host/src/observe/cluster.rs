@@ -24,13 +24,14 @@ pub(super) async fn snapshot(
     let now = Millis(jiff::Timestamp::now().as_millisecond());
     let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
     memory.connections.identify(identity);
+    let dialect = resource.dialect();
     let (etcd, old_lock) = tokio::join!(
         etcd::view(
             &mut memory.connections,
             &objects.pods,
             recorded_cluster(&resource),
         ),
-        world.predecessors.lock(client, &key.namespace),
+        world.predecessors.lock(client, dialect, &key.namespace),
     );
     if etcd
         .endpoints

@@ -1,14 +1,14 @@
-//! The lock of an archived coreos etcd-operator that may still be at work: in the cluster's namespace, or in this
-//! operator's own.
+//! The locks of archived operators that may still be at work: in the cluster's namespace, in this operator's own, and,
+//! for an operator that looks after all namespaces, in the one that the archived operator's manifests name.
 //!
 //! Whether it is held is judged elsewhere; here it is read, and watched by this host's own clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::{Millis, OLD_LOCK, OLD_LOCK_ANNOTATION, Observed, OldLock};
-use k8s_openapi::api::core::v1::Endpoints;
+use contract::{Dialect, LockKind, Millis, OLD_LOCK_ANNOTATION, Observed, OldLock};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints};
 use kube::{Api, Client};
 use serde::Deserialize;
 
@@ -22,11 +22,20 @@ const AGAIN_IF_ABSENT: Duration = Duration::from_secs(30);
 /// How long a renewal lasts when the record does not say so.
 const LASTS: i64 = 15;
 
-/// What is known of the locks, by namespace.
+/// What is known of the locks.
 #[derive(Debug, Default)]
 pub(super) struct Predecessors {
     home: Option<String>,
-    sights: Mutex<BTreeMap<String, Sight>>,
+    roams: bool,
+    sights: Mutex<BTreeMap<Place, Sight>>,
+}
+
+/// Where a lock is looked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    kind: LockKind,
+    name: &'static str,
+    namespace: String,
 }
 
 /// The last look at one lock.
@@ -53,37 +62,70 @@ struct Record {
 impl Predecessors {
     /// Locks are looked for in `home` too, where an archived operator that served several namespaces would have its own.
     #[must_use]
-    pub(super) fn at_home(home: &str) -> Self {
+    pub(super) fn at_home(self, home: &str) -> Self {
         Self {
             home: Some(home.to_owned()),
+            ..self
+        }
+    }
+
+    /// Of an operator that looks after all namespaces, and may get locks in each of them.
+    #[must_use]
+    pub(super) fn everywhere(roams: bool) -> Self {
+        Self {
+            roams,
             ..Self::default()
         }
     }
 
-    /// The lock that bears on clusters of `namespace`: the one renewed last where there are two.
-    pub(super) async fn lock(&self, client: &Client, namespace: &str) -> Observed<OldLock> {
-        let here = self.look(client, namespace).await;
-        match self.home.as_deref() {
-            Some(home) if home != namespace => stricter(here, self.look(client, home).await),
-            Some(_) | None => here,
+    /// The lock that bears on clusters of that dialect in `namespace`: the one renewed last where there are several.
+    pub(super) async fn lock(
+        &self,
+        client: &Client,
+        dialect: Dialect,
+        namespace: &str,
+    ) -> Observed<OldLock> {
+        let mut strictest = Observed::Absent;
+        for place in self.places(dialect, namespace) {
+            strictest = stricter(strictest, self.look(client, &place).await);
         }
+        strictest
     }
 
-    async fn look(&self, client: &Client, namespace: &str) -> Observed<OldLock> {
-        let known = self.sights().get(namespace).cloned();
+    fn places(&self, dialect: Dialect, namespace: &str) -> Vec<Place> {
+        let predecessor = dialect.predecessor();
+        let away = predecessor.namespace.filter(|_| self.roams);
+        let namespaces: BTreeSet<&str> = [Some(namespace), self.home.as_deref(), away]
+            .into_iter()
+            .flatten()
+            .collect();
+        namespaces
+            .into_iter()
+            .flat_map(|namespace| {
+                predecessor.locks.iter().map(move |(kind, name)| Place {
+                    kind: *kind,
+                    name,
+                    namespace: namespace.to_owned(),
+                })
+            })
+            .collect()
+    }
+
+    async fn look(&self, client: &Client, place: &Place) -> Observed<OldLock> {
+        let known = self.sights().get(place).cloned();
         let sight = match known {
             Some(sight) if !sight.is_old(Instant::now()) => sight,
             Some(_) | None => {
-                let lock = read(client, namespace).await;
+                let lock = read(client, place).await;
                 let sight = Sight::next(known.as_ref(), lock, Instant::now());
-                self.sights().insert(namespace.to_owned(), sight.clone());
+                self.sights().insert(place.clone(), sight.clone());
                 sight
             }
         };
-        sight.tell(namespace, Instant::now())
+        sight.tell(place, Instant::now())
     }
 
-    fn sights(&self) -> MutexGuard<'_, BTreeMap<String, Sight>> {
+    fn sights(&self) -> MutexGuard<'_, BTreeMap<Place, Sight>> {
         self.sights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,7 +150,7 @@ impl Sight {
         now.saturating_duration_since(self.at) >= again
     }
 
-    fn tell(self, namespace: &str, now: Instant) -> Observed<OldLock> {
+    fn tell(self, place: &Place, now: Instant) -> Observed<OldLock> {
         let Record {
             holder_identity,
             lease_duration_seconds,
@@ -122,7 +164,9 @@ impl Sight {
         let unchanged = now.saturating_duration_since(self.since).as_millis();
         let unchanged = i64::try_from(unchanged).unwrap_or(i64::MAX);
         Observed::Seen(OldLock {
-            namespace: namespace.to_owned(),
+            kind: place.kind,
+            name: place.name.to_owned(),
+            namespace: place.namespace.clone(),
             holder: holder_identity,
             renewed: Millis(renew_time.map_or(0, jiff::Timestamp::as_millisecond)),
             lasts,
@@ -156,12 +200,30 @@ fn stricter(one: Observed<OldLock>, other: Observed<OldLock>) -> Observed<OldLoc
     }
 }
 
-async fn read(client: &Client, namespace: &str) -> Observed<Record> {
-    let api: Api<Endpoints> = Api::namespaced(client.clone(), namespace);
-    let what = || format!("Endpoints {namespace}/{OLD_LOCK}");
-    let found: Result<_, live::Error> = within(what, api.get_metadata_opt(OLD_LOCK)).await;
+async fn read(client: &Client, place: &Place) -> Observed<Record> {
+    let Place {
+        kind,
+        name,
+        namespace,
+    } = place;
+    let what = || format!("{} {namespace}/{name}", kind.name());
+    let found: Result<_, live::Error> = within(what, async {
+        match kind {
+            LockKind::Endpoints => {
+                let api = Api::<Endpoints>::namespaced(client.clone(), namespace);
+                let found = api.get_metadata_opt(name).await?;
+                Ok(found.map(|found| found.metadata))
+            }
+            LockKind::ConfigMap => {
+                let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+                let found = api.get_metadata_opt(name).await?;
+                Ok(found.map(|found| found.metadata))
+            }
+        }
+    })
+    .await;
     let annotations = match found {
-        Ok(Some(object)) => object.metadata.annotations.unwrap_or_default(),
+        Ok(Some(metadata)) => metadata.annotations.unwrap_or_default(),
         Ok(None) => return Observed::Absent,
         Err(error) => return Observed::Unknown(Chain(&error).to_string()),
     };
@@ -186,6 +248,37 @@ mod tests {
         Observed::Seen(serde_json::from_str(&text).expect("a record"))
     }
 
+    fn coreos(namespace: &str) -> Place {
+        Place {
+            kind: LockKind::Endpoints,
+            name: "etcd-operator",
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    /// The one of the second dialect looked after all namespaces from a namespace of its own.
+    #[test]
+    fn each_dialects_lock_is_looked_for_where_its_operator_had_it() {
+        let looked = |roams, dialect| {
+            let predecessors = Predecessors::everywhere(roams).at_home("home");
+            let places = predecessors.places(dialect, "ns").into_iter();
+            places
+                .map(|place| format!("{} {}/{}", place.kind.name(), place.namespace, place.name))
+                .collect::<Vec<_>>()
+        };
+        let coreos = ["Endpoints home/etcd-operator", "Endpoints ns/etcd-operator"];
+        assert_eq!(looked(true, Dialect::Coreos), coreos);
+        let (last, release) = (
+            "etcd-cluster-operator-controller-leader-election-helper",
+            "controller-leader-election-helper",
+        );
+        let both = |namespace| [last, release].map(|lock| format!("ConfigMap {namespace}/{lock}"));
+        let near = [both("home"), both("ns")].concat();
+        assert_eq!(looked(false, Dialect::Improbable), near);
+        let all = [both("eco-system"), both("home"), both("ns")].concat();
+        assert_eq!(looked(true, Dialect::Improbable), all);
+    }
+
     #[test]
     fn a_lock_is_timed_by_this_hosts_clock_from_its_last_change() {
         let start = Instant::now();
@@ -193,7 +286,8 @@ mod tests {
         let first = Sight::next(None, record("2019-05-07T09:00:00Z"), start);
         let same = Sight::next(Some(&first), record("2019-05-07T09:00:00Z"), after(9));
         let renewed = Sight::next(Some(&same), record("2019-05-07T09:00:02Z"), after(10));
-        let told = |sight: &Sight, now| match sight.clone().tell("ns", now) {
+        let place = coreos("ns");
+        let told = |sight: &Sight, now| match sight.clone().tell(&place, now) {
             Observed::Seen(lock) => lock.unchanged_for,
             Observed::Absent | Observed::Unknown(_) => Millis(-1),
         };
@@ -208,7 +302,10 @@ mod tests {
         let now = start + Duration::from_secs(60);
         let given_up = Sight::next(None, record("2019-05-07T10:00:00Z"), start);
         let held = Sight::next(None, record("2019-05-07T09:00:00Z"), now);
-        let both = stricter(given_up.tell("ns", now), held.tell("home", now));
+        let both = stricter(
+            given_up.tell(&coreos("ns"), now),
+            held.tell(&coreos("home"), now),
+        );
         assert!(matches!(both, Observed::Seen(lock) if lock.namespace == "home"));
         let unread = Observed::Unknown("forbidden".to_owned());
         assert_eq!(stricter(Observed::Absent, unread.clone()), unread);

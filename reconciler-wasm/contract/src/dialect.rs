@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{Resource, improbable, names};
+use crate::{Predecessor, Resource, improbable, names, predecessor};
 
 /// A group of custom resources that says what a cluster is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,7 @@ struct Conventions {
     ports: (&'static str, &'static str),
     /// Members are numbered; else their names are random.
     is_numbered: bool,
+    predecessor: &'static Predecessor,
     /// Fields of the first dialect's spec, and what they are called in this one, one after the other.
     fields: &'static [(&'static str, &'static str)],
 }
@@ -48,6 +49,7 @@ static COREOS: Conventions = Conventions {
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
     is_numbered: false,
+    predecessor: &predecessor::COREOS,
     fields: &[],
 };
 
@@ -64,6 +66,7 @@ static IMPROBABLE: Conventions = Conventions {
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
     is_numbered: true,
+    predecessor: &predecessor::IMPROBABLE,
     fields: &[
         ("spec.size", "spec.replicas"),
         ("spec.TLS", "spec.tls"),
@@ -211,6 +214,12 @@ impl Dialect {
                 text
             }
         })
+    }
+
+    /// The archived operator whose clusters these are.
+    #[must_use]
+    pub const fn predecessor(self) -> &'static Predecessor {
+        self.conventions().predecessor
     }
 
     /// What is stored, as a resource whose spec and status are those of the domain. The group stays the dialect's.

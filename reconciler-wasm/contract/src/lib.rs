@@ -61,7 +61,7 @@ pub use module::{
     ReconcilerModuleStatus, SelfTest,
 };
 pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef, SUCCESSOR_REFUSED};
-pub use predecessor::{OLD_LOCK, OLD_LOCK_ANNOTATION, OldLock};
+pub use predecessor::{LockKind, OLD_LOCK_ANNOTATION, OldLock, Predecessor};
 pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{

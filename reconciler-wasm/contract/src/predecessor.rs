@@ -1,14 +1,72 @@
-//! The archived coreos etcd-operator beside this one: the lock by which it says that it is at work.
+//! The archived operators beside this one: the locks by which they say that they are at work.
 //!
-//! Its lock is an Endpoints object, this operator's is a Lease; neither excludes the other. The host reads the lock,
-//! decisions and the envelope judge it with the one rule that stands here.
+//! Their locks are Endpoints and ConfigMaps, this operator's is a Lease; neither excludes the other. The host reads the
+//! lock, decisions and the envelope judge it with the one rule that stands here.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Millis;
 
-/// Name of the Endpoints object that the archived operator locks, in its own namespace.
-pub const OLD_LOCK: &str = "etcd-operator";
+/// The kind of object that an archived operator locks.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum LockKind {
+    /// A lock of coreos etcd-operator.
+    #[default]
+    Endpoints,
+    /// A lock of improbable's etcd-cluster-operator.
+    ConfigMap,
+}
+
+impl LockKind {
+    /// As Kubernetes calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Endpoints => "Endpoints",
+            Self::ConfigMap => "ConfigMap",
+        }
+    }
+}
+
+/// The archived operator of a dialect.
+#[derive(Debug)]
+pub struct Predecessor {
+    /// The Deployment of its manifests.
+    pub deployment: &'static str,
+    /// The namespace of its manifests, where they name one.
+    pub namespace: Option<&'static str>,
+    /// What it locks, in its own namespace: its releases differ.
+    pub locks: &'static [(LockKind, &'static str)],
+}
+
+/// Of the first dialect: coreos etcd-operator.
+pub(crate) static COREOS: Predecessor = Predecessor {
+    deployment: "etcd-operator",
+    namespace: None,
+    locks: &[(LockKind::Endpoints, ETCD_OPERATOR)],
+};
+
+/// Of the second dialect: improbable's etcd-cluster-operator, the final state and v0.2.0.
+pub(crate) static IMPROBABLE: Predecessor = Predecessor {
+    deployment: "eco-controller-manager",
+    namespace: Some("eco-system"),
+    locks: &[
+        (
+            LockKind::ConfigMap,
+            "etcd-cluster-operator-controller-leader-election-helper",
+        ),
+        (LockKind::ConfigMap, "controller-leader-election-helper"),
+    ],
+};
+
+const ETCD_OPERATOR: &str = "etcd-operator";
+
+fn etcd_operator() -> String {
+    ETCD_OPERATOR.to_owned()
+}
+
 /// Annotation of that object with the record of its holder.
 pub const OLD_LOCK_ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
 
@@ -19,7 +77,13 @@ const FORGOTTEN: Millis = Millis::seconds(24 * 3600);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OldLock {
-    /// Namespace of the Endpoints object.
+    /// Kind of the locked object.
+    #[serde(default)]
+    pub kind: LockKind,
+    /// Its name.
+    #[serde(default = "etcd_operator")]
+    pub name: String,
+    /// Its namespace.
     pub namespace: String,
     /// Who holds it; empty when it was released.
     #[serde(default)]
@@ -34,6 +98,12 @@ pub struct OldLock {
 }
 
 impl OldLock {
+    /// Its kind, namespace and name, for people.
+    #[must_use]
+    pub fn object(&self) -> String {
+        [self.kind.name(), " ", &self.namespace, "/", &self.name].concat()
+    }
+
     /// Whether its holder may be at work. The holder's clock may be wrong, so a lock counts as given up only when it was
     /// seen unchanged for as long as a renewal lasts, or is a day old.
     #[must_use]
@@ -51,6 +121,8 @@ mod tests {
     fn lock(renewed_ago: i64, unchanged_for: i64) -> (OldLock, Millis) {
         let now = Millis::seconds(1_000_000);
         let lock = OldLock {
+            kind: LockKind::Endpoints,
+            name: etcd_operator(),
             namespace: "ns".to_owned(),
             holder: "etcd-operator-0".to_owned(),
             renewed: Millis(now.0 - renewed_ago * 1000),

@@ -170,6 +170,8 @@ fn beside_an_archived_operator_at_work_there_are_status_and_events_only() {
     let mut snapshot = snapshot_of(resource());
     let mut rules = |unchanged_for: i64, actions: Vec<Action>| {
         snapshot.old_lock = contract::Observed::Seen(contract::OldLock {
+            kind: contract::LockKind::Endpoints,
+            name: "etcd-operator".to_owned(),
             namespace: "ns".to_owned(),
             holder: "etcd-operator-0".to_owned(),
             renewed: Millis(0),

@@ -36,15 +36,20 @@ pub(super) fn is_held_off(situation: &Situation<'_>, step: &mut Step) -> bool {
     let OldLock {
         namespace, holder, ..
     } = lock;
+    let deployment = situation
+        .snapshot
+        .resource
+        .dialect()
+        .predecessor()
+        .deployment;
     step.find(
         FindingKind::Blocked,
         Reason::OldOperatorActive,
         format!(
-            "{holder} holds the lock of the archived operator (Endpoints {}/{}), so nothing is done: two operators \
-             would undo each other's work. Stop it, for example with kubectl scale deployment etcd-operator \
-             --replicas=0 --namespace {namespace}; this operator goes on once the lock has not been renewed for {} s.",
-            namespace,
-            contract::OLD_LOCK,
+            "{holder} holds the lock of the archived operator ({}), so nothing is done: two operators would undo each \
+             other's work. Stop it, for example with kubectl scale deployment {deployment} --replicas=0 --namespace \
+             {namespace}; this operator goes on once the lock has not been renewed for {} s.",
+            lock.object(),
             lock.lasts.0 / 1000
         ),
     );
@@ -93,9 +98,8 @@ pub(super) fn take_over(
             FindingKind::Blocked,
             Reason::AwaitingAdoption,
             format!(
-                "Endpoints {} could not be read ({why}), so it is not known whether the archived operator is still at \
-                 work on this cluster. Nothing is done. Give this operator the right to get it; the manifests do.",
-                contract::OLD_LOCK
+                "The lock of the archived operator could not be read ({why}), so it is not known whether that one is still \
+                 at work on this cluster. Nothing is done. Give this operator the right to get it; the manifests do."
             ),
         );
         step.look_again(LATER, Reason::AwaitingAdoption);

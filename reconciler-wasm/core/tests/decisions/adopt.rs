@@ -1,6 +1,8 @@
 //! Living clusters that the archived operator made: taken over as they are, healed, and made anew when asked.
 
-use contract::{Decision, Millis, Observed, OldLock, Phase, PodPhase, Reason, names};
+use contract::{
+    Decision, Dialect, LockKind, Millis, Observed, OldLock, Phase, PodPhase, Reason, names,
+};
 use serde_json::json;
 
 use crate::fixture::{World, effects, fresh, healthy, id, member, reports, written};
@@ -54,6 +56,8 @@ impl World {
 
     fn locked(mut self, unchanged_for: i64) -> Self {
         self.snapshot.old_lock = Observed::Seen(OldLock {
+            kind: LockKind::Endpoints,
+            name: "etcd-operator".to_owned(),
             namespace: "prod".to_owned(),
             holder: "etcd-operator-7d9".to_owned(),
             renewed: self.snapshot.now,
@@ -154,6 +158,29 @@ fn nothing_is_done_while_the_old_operator_may_be_at_work() {
         assert!(status.birth.is_none());
     }
     assert!(reports(&old(3).locked(15).decide(), Reason::Adopted));
+}
+
+/// Both archived operators wrote the same record, each into an object of its own.
+#[test]
+fn beside_the_archived_operator_of_the_second_dialect_nothing_is_done_and_its_deployment_is_named()
+{
+    let held = |unchanged_for| {
+        let mut world = healthy(3).without_pod(1).locked(unchanged_for);
+        world.snapshot.resource.api_version = Dialect::Improbable.api_version();
+        let Observed::Seen(lock) = &mut world.snapshot.old_lock else {
+            panic!("no lock")
+        };
+        (lock.kind, lock.name) = (LockKind::ConfigMap, "held".to_owned());
+        world.decide()
+    };
+    let decision = held(3);
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::OldOperatorActive));
+    let words = said(&decision);
+    let way = "kubectl scale deployment eco-controller-manager --replicas=0 --namespace prod";
+    assert!(words.contains("(ConfigMap prod/held)"), "{words}");
+    assert!(words.contains(way), "{words}");
+    assert!(!reports(&held(15), Reason::OldOperatorActive));
 }
 
 #[test]
