@@ -54,9 +54,10 @@ fn served_rules() -> Vec<PolicyRule> {
             &[&["update"]],
         ),
         rule(improbable::GROUP, &[PLURAL], &[&WATCH]),
+        rule(improbable::GROUP, &[backups], &[&WATCH, &["patch"]]),
         rule(
             improbable::GROUP,
-            &[&format!("{PLURAL}/status")],
+            &[&format!("{backups}/status"), &format!("{PLURAL}/status")],
             &[&["update"]],
         ),
         // Members as objects, which the operator makes and nobody else.

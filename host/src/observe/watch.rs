@@ -61,6 +61,14 @@ pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     })
 }
 
+/// As [`own_key`], for backups of the second dialect.
+pub fn improbable_backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        dialect: Dialect::Improbable,
+        ..backup_key(object)?
+    })
+}
+
 /// As [`own_key`], for restores.
 pub fn restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {

@@ -14,7 +14,7 @@ use crate::observe::shelf::Scope;
 use crate::observe::{World, project, resource_kind_of, watch};
 use crate::queue::{Queue, Trigger};
 
-/// The eight watches of one scope. Each ends only when the operator stops.
+/// The nine watches of one scope. Each ends only when the operator stops.
 pub(super) fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -79,6 +79,14 @@ pub(super) fn start_watches(
         watch::resources(),
         backups,
         watch::backup_key,
+        project::resource
+    );
+    start!(
+        "EtcdBackup",
+        resources(Dialect::Improbable, ResourceKind::EtcdBackup),
+        watch::resources(),
+        improbable_backups,
+        watch::improbable_backup_key,
         project::resource
     );
     start!(

@@ -14,6 +14,14 @@ const LONGEST_VERSION: i64 = 64;
 const LONGEST_NAME: i64 = 64;
 /// A release of etcd 3, perhaps one before its time.
 const VERSION: &str = r"^3\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$";
+const LONGEST_URL: i64 = 4096;
+/// What has begun is not changed: the object says what is stored where.
+const STARTED: &str = "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == '' || self.spec == oldSelf.spec";
+const BACKUP_STAYS: &str =
+    "Unsupported changes: this backup has begun. Create another EtcdBackup for another one";
+const ONE_SOURCE: &str = "has(self.source) != has(self.clusterEndpoints)";
+const ONE_WAY: &str = "has(self.clusterURL) != has(self.clusterRef)";
+const ONE_PLACE: &str = "has(self.objectURLTemplate) != (has(self.local) || has(self.gcsBucket))";
 const CLAIM: &str = "spec.storage.volumeClaimTemplate";
 
 /// Puts the rules of a cluster in their places.
@@ -25,6 +33,39 @@ pub(crate) fn add_for_clusters(schema: &mut JSONSchemaProps) {
     }
     if let Some(spec) = at(schema, "spec") {
         spec.x_kubernetes_validations = Some(unsupported());
+    }
+}
+
+/// Puts the rules of a backup in their places. The archived operator had none: an object that it could not follow failed.
+pub(crate) fn add_for_backups(schema: &mut JSONSchemaProps) {
+    schema.x_kubernetes_validations = Some(vec![rule(STARTED, BACKUP_STAYS)]);
+    require(schema, "spec", &["destination"]);
+    backup_spec(schema, "spec");
+}
+
+/// What holds of the spec of a backup, wherever it stands.
+fn backup_spec(schema: &mut JSONSchemaProps, path: &str) {
+    if let Some(spec) = at(schema, path) {
+        spec.x_kubernetes_validations = Some(vec![rule(
+            ONE_SOURCE,
+            "say whose data is backed up either in source or, as v0.2.0 did, in clusterEndpoints",
+        )]);
+    }
+    if let Some(source) = at(schema, &format!("{path}.source")) {
+        source.x_kubernetes_validations = Some(vec![rule(
+            ONE_WAY,
+            "say whose data is backed up either in clusterURL or in clusterRef",
+        )]);
+    }
+    if let Some(destination) = at(schema, &format!("{path}.destination")) {
+        destination.x_kubernetes_validations = Some(vec![rule(
+            ONE_PLACE,
+            "say where the backup goes either in objectURLTemplate or, as v0.2.0 did, in gcsBucket or local",
+        )]);
+    }
+    if let Some(template) = at(schema, &format!("{path}.destination.objectURLTemplate")) {
+        template.max_length = Some(LONGEST_URL);
+        template.pattern = Some("^(s3|gs)://.+/.+".to_owned());
     }
 }
 
@@ -151,6 +192,12 @@ mod tests {
                 "{both}"
             );
         }
+        let backups = text(crd::improbable_backup());
+        for rule in [STARTED, ONE_SOURCE, ONE_WAY, ONE_PLACE] {
+            let rule = serde_json::to_string(rule).expect("JSON");
+            assert!(backups.contains(&rule), "{rule} is nowhere");
+        }
+        assert!(backups.contains("^(s3|gs)://"));
         assert!(peers.contains("\"self == oldSelf\""));
         assert!(clusters.contains("\"minimum\":1"), "{clusters}");
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{Resource, improbable, names};
+use crate::{Resource, ResourceKind, improbable, names};
 
 /// A group of custom resources that says what a cluster is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,8 @@ struct Conventions {
     reserved_prefix: &'static str,
     /// Names of the ports for clients and for peers.
     ports: (&'static str, &'static str),
+    /// Reasons of events that the dialect calls otherwise.
+    events: &'static [(&'static str, &'static str)],
     /// Members are numbered; else their names are random.
     is_numbered: bool,
     /// Fields of the first dialect's spec, and what they are called in this one, one after the other.
@@ -47,6 +49,7 @@ static COREOS: Conventions = Conventions {
     fixed_labels: &[(names::APP_LABEL, names::APP)],
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
+    events: &[],
     is_numbered: false,
     fields: &[],
 };
@@ -63,6 +66,7 @@ static IMPROBABLE: Conventions = Conventions {
     ],
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
+    events: &[("BackupStored", "BackupSucceeded")],
     is_numbered: true,
     fields: &[
         ("spec.size", "spec.replicas"),
@@ -194,6 +198,14 @@ impl Dialect {
         self.conventions().ports.1
     }
 
+    /// The reason of an event as this dialect calls it.
+    #[must_use]
+    pub fn event_reason(self, reason: &str) -> &str {
+        let mut own = self.conventions().events.iter();
+        own.find(|(domain, _)| *domain == reason)
+            .map_or(reason, |(_, own)| own)
+    }
+
     /// Whether members are called CLUSTER-0, CLUSTER-1 and so on; else their names are random.
     #[must_use]
     pub const fn numbers_members(self) -> bool {
@@ -218,6 +230,9 @@ impl Dialect {
     pub fn read(self, stored: Resource) -> Resource {
         match self {
             Self::Coreos => stored,
+            Self::Improbable if stored.kind == ResourceKind::EtcdBackup.name() => {
+                improbable::backup_of_domain(stored)
+            }
             Self::Improbable => Resource {
                 spec: improbable::spec_of_domain(stored.spec),
                 status: improbable::status_of_domain(stored.status),
@@ -226,11 +241,14 @@ impl Dialect {
         }
     }
 
-    /// A status of the domain as this dialect stores it.
+    /// A status of the domain as this dialect stores it for that kind.
     #[must_use]
-    pub fn status(self, domain: Value) -> Value {
+    pub fn status(self, kind: ResourceKind, domain: Value) -> Value {
         match self {
             Self::Coreos => domain,
+            Self::Improbable if kind == ResourceKind::EtcdBackup => {
+                improbable::stored_backup_status(domain)
+            }
             Self::Improbable => improbable::stored_status(domain),
         }
     }

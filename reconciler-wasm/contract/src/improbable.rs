@@ -5,6 +5,7 @@
 //! that the archived operator did not have are optional.
 
 mod backup;
+mod backups;
 mod cluster;
 mod convert;
 mod live;
@@ -18,6 +19,7 @@ pub use backup::{
     EtcdBackupScheduleSpec, EtcdBackupSource, EtcdBackupSpec, EtcdBackupStatus, GcsBucket,
     LocalFolder,
 };
+pub use backups::{backup_of_domain, stored_backup_status};
 pub use cluster::{
     EtcdClusterSpec, EtcdClusterStatus, EtcdMember, PodTemplate, PodTemplateMetadata, Storage,
 };

@@ -45,7 +45,7 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     if let Some(decision) = going::hold(snapshot) {
         return decision;
     }
-    let plan = match plan::plan(resource) {
+    let plan = match plan::plan(snapshot) {
         Ok(plan) => plan,
         Err(invalid) => {
             run::refuse(&mut course, invalid);

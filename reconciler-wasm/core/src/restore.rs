@@ -14,6 +14,8 @@
 mod follow;
 mod prove;
 
+use std::collections::BTreeMap;
+
 use contract::{
     Condition, Decision, Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, Finding,
     FindingKind, Place, Reason, Resource, RestoreEffect, RestorePhase, Snapshot,
@@ -125,7 +127,8 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
             "spec.bumpRevision {bump} is negative. Leave it out or set it to 0 or more."
         )));
     }
-    let place = store::place(&spec.source(), "backupStorageType")?;
+    // A member of a cluster fetches the backup with a Secret of its own namespace: the operator's own does not get there.
+    let place = store::place(&spec.source(), "backupStorageType", &BTreeMap::new())?;
     Ok(Plan {
         place,
         cluster: spec.etcd_cluster.name,
