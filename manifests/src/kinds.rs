@@ -27,7 +27,7 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 7] = [
+pub(crate) static KINDS: [Kind; 8] = [
     ETCD_CLUSTER,
     ETCD_BACKUP,
     ETCD_RESTORE,
@@ -35,6 +35,7 @@ pub(crate) static KINDS: [Kind; 7] = [
     IMPROBABLE_CLUSTER,
     IMPROBABLE_PEER,
     IMPROBABLE_BACKUP,
+    IMPROBABLE_RESTORE,
 ];
 
 const ETCD_CLUSTER: Kind = Kind {
@@ -196,6 +197,25 @@ const IMPROBABLE_BACKUP: Kind = Kind {
         ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
         (
             "status.Reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
+    ],
+};
+
+const IMPROBABLE_RESTORE: Kind = Kind {
+    file: "manifests/crds/improbable_etcdrestores.yaml",
+    definition: crd::improbable_restore,
+    title: "etcd restore (improbable)",
+    purpose: "The wish for a new etcd cluster that is born from a backup, in the words of improbable's etcd-cluster-operator.",
+    makes: &[("etcd.improbable.io/v1alpha1", "EtcdCluster")],
+    example: include_str!("../../docs/examples/improbable-restore.yaml"),
+    widgets: &[
+        ("spec.source.secretName", SECRET),
+        ("spec.bumpRevision", ADVANCED),
+        ("spec.clusterTemplate", ADVANCED),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.reason",
             "urn:alm:descriptor:io.kubernetes.phase:reason",
         ),
     ],

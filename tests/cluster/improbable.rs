@@ -4,6 +4,7 @@
 
 mod backups;
 mod life;
+mod restores;
 mod theirs;
 
 use std::time::Duration;
@@ -133,6 +134,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_backup_without_a_secret_uses_the_operators_and_what_is_over_stays_over",
             backups::with_the_operators_own,
+        ),
+        scenarios.trial(
+            "improbable::a_restore_makes_a_new_cluster_of_three_with_the_data_and_fails_where_something_is_in_the_way",
+            restores::made,
         ),
     ]
 }

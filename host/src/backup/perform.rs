@@ -99,6 +99,9 @@ pub(crate) async fn prove(
             let transfers = &executor.transfers;
             transfers.begin(pass.key, uid, run, span, progress, moving);
         }
+        RestoreEffect::CreateCluster { name, spec } => {
+            kubernetes::create_cluster(executor, pass, name, spec).await?;
+        }
     }
     Ok(())
 }

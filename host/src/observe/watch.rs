@@ -77,6 +77,14 @@ pub fn restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     })
 }
 
+/// As [`own_key`], for restores of the second dialect.
+pub fn improbable_restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        dialect: Dialect::Improbable,
+        ..restore_key(object)?
+    })
+}
+
 /// The cluster a child names in its label; none for objects of other applications called etcd.
 pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     let (dialect, name) = Dialect::of_labels(object.labels())?;

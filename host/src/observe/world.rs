@@ -37,6 +37,8 @@ pub struct World {
     pub improbable_backups: Shelf<Resource>,
     /// The restores' resources.
     pub restores: Shelf<Resource>,
+    /// Those of the second dialect.
+    pub improbable_restores: Shelf<Resource>,
     /// Pods.
     pub pods: Shelf<Pod>,
     /// PersistentVolumeClaims.
@@ -63,6 +65,7 @@ impl World {
             backups: Shelf::new(scopes),
             improbable_backups: Shelf::new(scopes),
             restores: Shelf::new(scopes),
+            improbable_restores: Shelf::new(scopes),
             pods: Shelf::new(scopes),
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
@@ -134,6 +137,7 @@ impl World {
             backups,
             improbable_backups,
             restores,
+            improbable_restores,
             pods,
             volumes,
             services,
@@ -151,6 +155,7 @@ impl World {
                 && backups.is_settled()
                 && improbable_backups.is_settled()
                 && restores.is_settled()
+                && improbable_restores.is_settled()
                 && pods.is_settled()
                 && volumes.is_settled()
                 && services.is_settled()
@@ -171,6 +176,7 @@ impl World {
             // A definition that is not there keeps nobody from serving the first dialect.
             improbable: _,
             improbable_backups: _,
+            improbable_restores: _,
             backups,
             restores,
             pods,
@@ -208,7 +214,10 @@ impl World {
         match kind {
             ResourceKind::EtcdCluster => self.clusters_of(dialect),
             ResourceKind::EtcdBackup => self.backups_of(dialect),
-            ResourceKind::EtcdRestore => &self.restores,
+            ResourceKind::EtcdRestore => match dialect {
+                Dialect::Coreos => &self.restores,
+                Dialect::Improbable => &self.improbable_restores,
+            },
         }
     }
 
@@ -216,7 +225,9 @@ impl World {
     #[must_use]
     pub fn keys(&self) -> Vec<ClusterKey> {
         let backups = Dialect::ALL.map(|dialect| self.backups_of(dialect).keys());
-        [self.clusters(), backups.concat(), self.restores.keys()].concat()
+        let restores = Dialect::ALL
+            .map(|dialect| self.resources_of(dialect, ResourceKind::EtcdRestore).keys());
+        [self.clusters(), backups.concat(), restores.concat()].concat()
     }
 
     /// Every cluster, whatever its dialect.

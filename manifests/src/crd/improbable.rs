@@ -49,6 +49,24 @@ pub(crate) fn improbable_backup() -> Result<api::CustomResourceDefinition, serde
     ))
 }
 
+/// The definition of `EtcdRestore`.
+///
+/// # Errors
+/// As [`improbable_cluster`].
+pub(crate) fn improbable_restore() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_restore())?;
+    rules::add_for_improbable_restores(&mut schema);
+    let kind = ResourceKind::EtcdRestore;
+    Ok(definition_in(
+        GROUP,
+        names(kind.name(), kind.plural(), "ietcdrestore"),
+        VERSION,
+        schema,
+        None,
+        restore_columns(),
+    ))
+}
+
 /// The definition of `EtcdPeer`.
 ///
 /// # Errors
@@ -114,6 +132,37 @@ fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
             "Since it ended",
         ),
         column("Reason", "string", ".status.Reason", "Why it failed"),
+        age(),
+    ]
+}
+
+fn restore_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Cluster",
+            "string",
+            ".spec.clusterTemplate.clusterName",
+            "The cluster that is made",
+        ),
+        column(
+            "Phase",
+            "string",
+            ".status.phase",
+            "Pending, Completed or Failed",
+        ),
+        column(
+            "Stage",
+            "string",
+            ".status.stage",
+            "Proving, Waiting, Restoring, Succeeded or Failed",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.proof.etcdRevision",
+            "etcd's revision in the backup",
+        ),
+        column("Reason", "string", ".status.reason", "Why it failed"),
         age(),
     ]
 }

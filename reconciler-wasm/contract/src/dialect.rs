@@ -33,6 +33,8 @@ struct Conventions {
     reserved_prefix: &'static str,
     /// Names of the ports for clients and for peers.
     ports: (&'static str, &'static str),
+    /// Label with the EtcdRestore's name, on clusters that one made.
+    restored_label: Option<&'static str>,
     /// Reasons of events that the dialect calls otherwise.
     events: &'static [(&'static str, &'static str)],
     /// Members are numbered; else their names are random.
@@ -49,6 +51,7 @@ static COREOS: Conventions = Conventions {
     fixed_labels: &[(names::APP_LABEL, names::APP)],
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
+    restored_label: None,
     events: &[],
     is_numbered: false,
     fields: &[],
@@ -66,6 +69,7 @@ static IMPROBABLE: Conventions = Conventions {
     ],
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
+    restored_label: Some(improbable::RESTORED_FROM_LABEL),
     events: &[("BackupStored", "BackupSucceeded")],
     is_numbered: true,
     fields: &[
@@ -163,6 +167,17 @@ impl Dialect {
             .collect()
     }
 
+    /// Labels of a cluster that this restore made.
+    #[must_use]
+    pub fn restored_labels(self, restore: &str) -> BTreeMap<String, String> {
+        let key = self.conventions().restored_label;
+        // A label's value is no longer.
+        let label = key
+            .filter(|_| restore.len() <= 63)
+            .map(|key| (key.to_owned(), restore.to_owned()));
+        label.into_iter().collect()
+    }
+
     /// [`Self::labels`] as a selector.
     #[must_use]
     pub fn selector(self, cluster: &str) -> String {
@@ -233,6 +248,9 @@ impl Dialect {
             Self::Improbable if stored.kind == ResourceKind::EtcdBackup.name() => {
                 improbable::backup_of_domain(stored)
             }
+            Self::Improbable if stored.kind == ResourceKind::EtcdRestore.name() => {
+                improbable::restore_of_domain(stored)
+            }
             Self::Improbable => Resource {
                 spec: improbable::spec_of_domain(stored.spec),
                 status: improbable::status_of_domain(stored.status),
@@ -246,10 +264,11 @@ impl Dialect {
     pub fn status(self, kind: ResourceKind, domain: Value) -> Value {
         match self {
             Self::Coreos => domain,
-            Self::Improbable if kind == ResourceKind::EtcdBackup => {
-                improbable::stored_backup_status(domain)
-            }
-            Self::Improbable => improbable::stored_status(domain),
+            Self::Improbable => match kind {
+                ResourceKind::EtcdCluster => improbable::stored_status(domain),
+                ResourceKind::EtcdBackup => improbable::stored_backup_status(domain),
+                ResourceKind::EtcdRestore => improbable::stored_restore_status(domain),
+            },
         }
     }
 }

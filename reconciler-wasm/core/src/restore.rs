@@ -12,6 +12,7 @@
 //! One that has succeeded or failed is never run again. One that failed has touched nothing.
 
 mod follow;
+mod make;
 mod prove;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ use contract::{
     Condition, Decision, Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, Finding,
     FindingKind, Place, Reason, Resource, RestoreEffect, RestorePhase, Snapshot,
 };
+
+use serde_json::Value;
 
 use crate::course::{self, Told};
 use crate::{store, stored};
@@ -45,6 +48,8 @@ impl Told for EtcdRestoreStatus {
 struct Plan {
     place: Place,
     cluster: String,
+    /// The spec of the cluster, where the restore makes it.
+    template: Option<Value>,
 }
 
 /// Decides on a restore.
@@ -109,13 +114,7 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
         message,
         member: None,
     };
-    let spec: EtcdRestoreSpec = stored::read(&resource.spec).map_err(|error| {
-        invalid(format!(
-            "spec.{} cannot be read: {}.",
-            error.path(),
-            error.inner()
-        ))
-    })?;
+    let spec: EtcdRestoreSpec = stored::spec(&resource.spec).map_err(invalid)?;
     if spec.etcd_cluster.name.is_empty() {
         return Err(invalid(
             "spec.etcdCluster.name does not say which EtcdCluster goes on from the backup. Set it."
@@ -132,6 +131,7 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
     Ok(Plan {
         place,
         cluster: spec.etcd_cluster.name,
+        template: spec.cluster_template,
     })
 }
 

@@ -12,9 +12,9 @@ use super::{OF_THE_FINAL_STATE, PATIENCE};
 use crate::minio::{self, MinIo};
 
 /// As kubectl is told what is meant: the other dialect has a kind of the same name.
-const KIND: &str = "etcdbackups.etcd.improbable.io";
+pub(super) const KIND: &str = "etcdbackups.etcd.improbable.io";
 
-fn manifest(name: &str, spec: &Value) -> Value {
+pub(super) fn manifest(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "etcd.improbable.io/v1alpha1", "kind": "EtcdBackup",
         "metadata": {"name": name}, "spec": spec,
@@ -22,14 +22,14 @@ fn manifest(name: &str, spec: &Value) -> Value {
 }
 
 /// A URL as their users wrote it for a server of their own.
-fn url(store: &MinIo, key: &str) -> String {
+pub(super) fn url(store: &MinIo, key: &str) -> String {
     let address = store.address();
     format!(
         "s3://backups/{key}?endpoint={address}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1"
     )
 }
 
-fn spec(store: &MinIo, key: &str, secret: Option<&str>) -> Value {
+pub(super) fn spec(store: &MinIo, key: &str, secret: Option<&str>) -> Value {
     let mut destination = json!({"objectURLTemplate": url(store, key)});
     if let Some(secret) = secret {
         destination["secretName"] = json!(secret);
@@ -37,30 +37,40 @@ fn spec(store: &MinIo, key: &str, secret: Option<&str>) -> Value {
     json!({"source": {"clusterURL": "http://final-cluster:2379"}, "destination": destination})
 }
 
-async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
+pub(super) async fn apply(scenario: &Scenario, object: &Value) -> Result<()> {
     let (arguments, object) = (["apply", "--filename", "-"], object.to_string());
     let applied = scenario.kubectl_with_input(&arguments, &object);
     applied.await.map(drop)
 }
 
-async fn get(scenario: &Scenario, name: &str) -> Result<Value> {
-    let arguments = ["get", KIND, name, "--output=json"];
+async fn get(scenario: &Scenario, kind: &str, name: &str) -> Result<Value> {
+    let arguments = ["get", kind, name, "--output=json"];
     Ok(serde_json::from_str(&scenario.kubectl(&arguments).await?)?)
 }
 
 /// Waits until it has reached this phase.
-async fn ends(scenario: &Scenario, name: &str, phase: &str) -> Result<Value> {
-    let what = format!("the phase {phase} of EtcdBackup {name}");
+pub(super) async fn ends(scenario: &Scenario, name: &str, phase: &str) -> Result<Value> {
+    reaches(scenario, KIND, name, phase).await
+}
+
+/// As [`ends`], for any kind.
+pub(super) async fn reaches(
+    scenario: &Scenario,
+    kind: &str,
+    name: &str,
+    phase: &str,
+) -> Result<Value> {
+    let what = format!("the phase {phase} of {kind} {name}");
     wait::until(what, PATIENCE, async || {
-        let found = get(scenario, name).await?;
+        let found = get(scenario, kind, name).await?;
         ensure!(found["status"]["phase"] == phase, "{}", found["status"]);
         Ok(found)
     })
     .await
 }
 
-async fn events(scenario: &Scenario, name: &str) -> Result<String> {
-    let of = format!("--field-selector=involvedObject.name={name},involvedObject.kind=EtcdBackup");
+pub(super) async fn events(scenario: &Scenario, name: &str) -> Result<String> {
+    let of = format!("--field-selector=involvedObject.name={name}");
     scenario.kubectl(&["get", "events", &of]).await
 }
 
@@ -228,7 +238,7 @@ pub(super) async fn with_the_operators_own(scenario: &mut Scenario) -> Result<()
     for (name, phase) in [("done", "Completed"), ("lost", "Failed")] {
         let what = format!("a look at {name}");
         wait::until(what, PATIENCE, async || {
-            let status = get(scenario, name).await?["status"].clone();
+            let status = get(scenario, KIND, name).await?["status"].clone();
             ensure!(status["decidedBy"].is_string(), "{status}");
             ensure!(status["phase"] == phase, "{status}");
             Ok(())

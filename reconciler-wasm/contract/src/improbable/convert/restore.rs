@@ -52,6 +52,7 @@ pub fn restore_from(
             backup_storage_type: storage_type,
             replaces: None,
             bump_revision: *bump_revision,
+            cluster_template: None,
             s3,
             abs: None,
             gcs,
