@@ -8,7 +8,7 @@ use std::time::Instant;
 use contract::{BackupEffect, Condition, Preconditions, RestoreEffect, Take};
 
 use super::store::Store;
-use super::{Sight, rehearsal, transfer, transfers};
+use super::{Sight, cluster, rehearsal, transfer, transfers};
 use crate::execute::kubernetes;
 use crate::execute::{Error, Executor, Pass};
 use crate::observe::{Memory, WrittenObject};
@@ -100,7 +100,7 @@ pub(crate) async fn prove(
             transfers.begin(pass.key, uid, run, span, progress, moving);
         }
         RestoreEffect::CreateCluster { name, spec } => {
-            kubernetes::create_cluster(executor, pass, name, spec).await?;
+            cluster::make(executor, pass, name, spec).await?;
         }
     }
     Ok(())

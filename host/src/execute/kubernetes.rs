@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::{
     Child, EtcdClusterStatus, EventType, ObjectKind, ObjectPrecondition, Preconditions,
-    ResourceKind, SUCCESSOR_REFUSED, names,
+    SUCCESSOR_REFUSED, names,
 };
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -22,7 +22,6 @@ use serde_json::json;
 use super::{Error, Executor, Pass};
 use crate::error::Chain;
 use crate::events::{self, Saying};
-use crate::key::ClusterKey;
 use crate::observe::{self, WrittenObject};
 use crate::refused;
 
@@ -80,37 +79,6 @@ pub(crate) async fn set_finalizers(
     let api = observe::neighbours(&executor.client, pass.key);
     let written = within(api.patch(&pass.key.name, &params, &patch)).await?;
     Ok(written.resource_version().unwrap_or_default())
-}
-
-/// Makes the cluster of a restore, in the dialect of the restore. It belongs to nobody.
-pub(crate) async fn create_cluster(
-    executor: &Executor,
-    pass: &Pass<'_>,
-    name: &str,
-    spec: &serde_json::Value,
-) -> Result<(), Error> {
-    let kind = ResourceKind::EtcdCluster;
-    let key = ClusterKey::beside(pass.key, kind, name);
-    let by = (
-        names::RESTORED_BY_ANNOTATION.to_owned(),
-        pass.resource.uid.clone(),
-    );
-    let object = DynamicObject {
-        types: Some(TypeMeta {
-            api_version: key.dialect.api_version(),
-            kind: kind.name().to_owned(),
-        }),
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: Some(key.namespace.clone()),
-            labels: Some(key.dialect.restored_labels(&pass.resource.name)),
-            annotations: Some(BTreeMap::from([by])),
-            ..ObjectMeta::default()
-        },
-        data: json!({ "spec": spec }),
-    };
-    let api = observe::neighbours(&executor.client, &key);
-    within(api.create(&post(), &object)).await.map(drop)
 }
 
 /// Replaces the status by any value at exactly this version.

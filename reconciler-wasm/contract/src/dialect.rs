@@ -96,6 +96,12 @@ static IMPROBABLE: Conventions = Conventions {
             "spec.podTemplate.ClusterDomain",
             "spec.podTemplate.clusterDomain",
         ),
+        ("spec.etcdEndpoints", "spec.source.clusterURL"),
+        ("spec.clusterRef", "spec.source.clusterRef"),
+        ("spec.clientTLSSecret", "spec.source.clientTLSSecret"),
+        ("spec.etcdCluster.name", "spec.clusterTemplate.clusterName"),
+        ("spec.s3 names no Secret", "secretName names no Secret"),
+        ("spec.gcs names no Secret", "secretName names no Secret"),
     ],
 };
 
@@ -313,6 +319,19 @@ mod tests {
             "spec.replicas 8; set spec.podTemplate.metadata.labels or spec.storage.volumeClaimTemplate. What spec.podTemplate \
              asks for: spec.podTemplate.resources.limits.memory"
         );
+    }
+
+    #[test]
+    fn fields_of_backups_are_called_as_the_dialect_calls_them() {
+        for (words, own) in [
+            (
+                "spec.s3 names no Secret with",
+                "secretName names no Secret with",
+            ),
+            ("spec.etcdEndpoints: \"a\"", "spec.source.clusterURL: \"a\""),
+        ] {
+            assert_eq!(Dialect::Improbable.in_its_words(words.to_owned()), own);
+        }
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     }
     let plan = match plan::plan(snapshot) {
         Ok(plan) => plan,
-        Err(invalid) => {
+        Err(mut invalid) => {
+            invalid.message = resource.dialect().in_its_words(invalid.message);
             run::refuse(&mut course, invalid);
             return course.end();
         }

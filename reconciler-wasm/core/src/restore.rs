@@ -80,7 +80,10 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     let plan = match plan(resource) {
         Ok(plan) => plan,
         Err(invalid) => {
-            fail(&mut course, invalid.message);
+            fail(
+                &mut course,
+                resource.dialect().in_its_words(invalid.message),
+            );
             return course.end();
         }
     };

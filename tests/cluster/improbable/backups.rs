@@ -192,7 +192,7 @@ pub(super) async fn refused(scenario: &mut Scenario) -> Result<()> {
         (
             "unnamed",
             json!({"objectURLTemplate": "s3://backups/a"}),
-            "names no Secret",
+            "secretName names no Secret",
         ),
     ] {
         let spec = json!({"source": source, "destination": destination});
