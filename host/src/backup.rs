@@ -4,6 +4,7 @@
 
 mod access;
 mod archive;
+mod cluster;
 mod content;
 mod fetch;
 mod fingerprint;

@@ -31,6 +31,15 @@ impl ClusterKey {
         }
     }
 
+    /// The resource of that name in the dialect and namespace of another one.
+    #[must_use]
+    pub fn beside(other: &Self, kind: ResourceKind, name: &str) -> Self {
+        Self {
+            dialect: other.dialect,
+            ..Self::new(kind, &other.namespace, name)
+        }
+    }
+
     /// The key of the cluster that this is.
     #[must_use]
     pub fn of_cluster(cluster: &Resource) -> Self {

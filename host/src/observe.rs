@@ -20,13 +20,13 @@ pub mod secret;
 pub mod selection;
 pub mod shelf;
 pub mod watch;
+mod world;
 mod written;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use contract::{
-    Dialect, DisruptionBudget, ForeignObject, Millis, Objects, Observed, PastOutcome, Pod,
-    Resource, ResourceKind, Service, Snapshot, Volume,
+    ForeignObject, Millis, Objects, Observed, PastOutcome, Resource, ResourceKind, Snapshot,
 };
 use envelope::Pace;
 use kube::Client;
@@ -36,232 +36,13 @@ pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
 pub(crate) use live::within;
 pub use live::{Error, Head, head, neighbours, resource, resource_kind, resource_kind_of};
+pub use world::{OwnSecret, World};
 pub use written::{Written, WrittenObject};
 
 use crate::backup::{Sight, Transfers};
 use crate::etcd::Connections;
 use crate::key::ClusterKey;
-use predecessor::Predecessors;
 use secret::Secrets;
-use selection::Selection;
-use shelf::{Scope, Shelf};
-
-/// How long a snapshot waits for the caches to show what this host wrote.
-const CATCH_UP: Duration = Duration::from_millis(500);
-
-/// The caches of everything that is watched.
-#[derive(Debug)]
-pub struct World {
-    /// The clusters' resources.
-    pub resources: Shelf<Resource>,
-    /// Those of the second dialect, which may have the same names.
-    pub improbable: Shelf<Resource>,
-    /// The backups' resources.
-    pub backups: Shelf<Resource>,
-    /// The restores' resources.
-    pub restores: Shelf<Resource>,
-    /// Pods.
-    pub pods: Shelf<Pod>,
-    /// PersistentVolumeClaims.
-    pub volumes: Shelf<Volume>,
-    /// Services.
-    pub services: Shelf<Service>,
-    /// PodDisruptionBudgets.
-    pub disruption_budgets: Shelf<DisruptionBudget>,
-    /// Locks of archived operators.
-    predecessors: Predecessors,
-    selection: Selection,
-    operator_image: Option<String>,
-    changed: tokio::sync::watch::Sender<()>,
-}
-
-impl World {
-    /// Empty caches of these scopes.
-    #[must_use]
-    pub fn new(scopes: &[Scope]) -> Self {
-        Self {
-            resources: Shelf::new(scopes),
-            improbable: Shelf::new(scopes),
-            backups: Shelf::new(scopes),
-            restores: Shelf::new(scopes),
-            pods: Shelf::new(scopes),
-            volumes: Shelf::new(scopes),
-            services: Shelf::new(scopes),
-            disruption_budgets: Shelf::new(scopes),
-            predecessors: Predecessors::everywhere(scopes.contains(&Scope::All)),
-            selection: Selection::default(),
-            operator_image: None,
-            changed: tokio::sync::watch::Sender::new(()),
-        }
-    }
-
-    /// The same, for an operator whose own namespace is `home`.
-    #[must_use]
-    pub fn at_home(self, home: &str) -> Self {
-        Self {
-            predecessors: self.predecessors.at_home(home),
-            ..self
-        }
-    }
-
-    /// The same, serving what this rule selects.
-    #[must_use]
-    pub fn serving(self, selection: Selection) -> Self {
-        Self { selection, ..self }
-    }
-
-    /// The same, for an operator that runs in this image.
-    #[must_use]
-    pub fn in_image(self, operator_image: Option<String>) -> Self {
-        Self {
-            operator_image,
-            ..self
-        }
-    }
-
-    /// To be called after each change of a cache and each end of a list.
-    pub fn announce_change(&self) {
-        self.changed.send_replace(());
-    }
-
-    /// Tells each change of a cache.
-    #[must_use]
-    pub fn changes(&self) -> tokio::sync::watch::Receiver<()> {
-        self.changed.subscribe()
-    }
-
-    /// Waits until every kind has been listed, or could not be, at least once. Before that an object that is merely not
-    /// listed yet would look like one that cannot be read.
-    pub async fn settle(&self) {
-        let Self {
-            resources,
-            improbable,
-            backups,
-            restores,
-            pods,
-            volumes,
-            services,
-            disruption_budgets,
-            predecessors: _,
-            selection: _,
-            operator_image: _,
-            changed,
-        } = self;
-        let mut changes = changed.subscribe();
-        let is_settled = || {
-            resources.is_settled()
-                && improbable.is_settled()
-                && backups.is_settled()
-                && restores.is_settled()
-                && pods.is_settled()
-                && volumes.is_settled()
-                && services.is_settled()
-                && disruption_budgets.is_settled()
-        };
-        while !is_settled() {
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// What is missing before the caches can be used, one sentence each.
-    #[must_use]
-    pub fn missing(&self) -> Vec<String> {
-        let Self {
-            resources,
-            // A definition that is not there keeps nobody from serving the first dialect.
-            improbable: _,
-            backups,
-            restores,
-            pods,
-            volumes,
-            services,
-            disruption_budgets,
-            predecessors: _,
-            selection: _,
-            operator_image: _,
-            changed: _,
-        } = self;
-        let kinds = [
-            (contract::PLURAL, resources.missing()),
-            (ResourceKind::EtcdBackup.plural(), backups.missing()),
-            (ResourceKind::EtcdRestore.plural(), restores.missing()),
-            ("pods", pods.missing()),
-            ("persistentvolumeclaims", volumes.missing()),
-            ("services", services.missing()),
-            ("poddisruptionbudgets", disruption_budgets.missing()),
-        ];
-        kinds
-            .into_iter()
-            .flat_map(|(kind, missing)| {
-                missing
-                    .into_iter()
-                    .map(move |what| format!("{kind} {what}"))
-            })
-            .collect()
-    }
-
-    /// The cache of the resources of a kind.
-    #[must_use]
-    pub const fn resources_of(&self, dialect: Dialect, kind: ResourceKind) -> &Shelf<Resource> {
-        match kind {
-            ResourceKind::EtcdCluster => self.clusters_of(dialect),
-            ResourceKind::EtcdBackup => &self.backups,
-            ResourceKind::EtcdRestore => &self.restores,
-        }
-    }
-
-    /// Every resource that passes are made over.
-    #[must_use]
-    pub fn keys(&self) -> Vec<ClusterKey> {
-        [self.clusters(), self.backups.keys(), self.restores.keys()].concat()
-    }
-
-    /// Every cluster, whatever its dialect.
-    #[must_use]
-    pub fn clusters(&self) -> Vec<ClusterKey> {
-        let shelves = Dialect::ALL.map(|dialect| self.clusters_of(dialect).keys());
-        shelves.concat()
-    }
-
-    /// Calls `each` for every cluster, whatever its dialect.
-    pub fn each_cluster(&self, mut each: impl FnMut(&Resource)) {
-        for dialect in Dialect::ALL {
-            self.clusters_of(dialect).for_each(&mut each);
-        }
-    }
-
-    const fn clusters_of(&self, dialect: Dialect) -> &Shelf<Resource> {
-        match dialect {
-            Dialect::Coreos => &self.resources,
-            Dialect::Improbable => &self.improbable,
-        }
-    }
-
-    fn objects(&self, key: &ClusterKey, now: Instant) -> Objects {
-        Objects {
-            pods: self.pods.of(key, now),
-            volumes: self.volumes.of(key, now),
-            services: self.services.of(key, now),
-            disruption_budgets: self.disruption_budgets.of(key, now),
-            foreign: Vec::new(),
-        }
-    }
-
-    /// Waits until the caches show what was written; false when they do not in time.
-    async fn shows(&self, key: &ClusterKey, written: &Written) -> bool {
-        let mut changed = self.changed.subscribe();
-        let caught_up = async {
-            while !written.is_shown(self, key) {
-                if changed.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(CATCH_UP, caught_up).await.is_ok()
-    }
-}
 
 /// What the host remembers of one cluster between two passes. Losing it costs nothing but words in a report.
 #[derive(Default)]
@@ -335,7 +116,7 @@ pub async fn snapshot(
             cluster::snapshot(client, world, key, resource, objects, memory).await
         }
         ResourceKind::EtcdBackup => {
-            backup::snapshot(client, world, transfers, resource, memory).await
+            backup::snapshot(client, world, key, transfers, resource, memory).await
         }
         ResourceKind::EtcdRestore => {
             restore::snapshot(client, world, transfers, resource, memory).await

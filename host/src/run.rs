@@ -33,8 +33,8 @@ use crate::http::{self, Pages};
 use crate::lease::{self, Leadership};
 use crate::metrics::{Metrics, Scraped};
 use crate::module::{self, Engine, Module, Source};
-use crate::observe::World;
 use crate::observe::shelf::Scope;
+use crate::observe::{OwnSecret, World};
 use crate::pass::{Memories, Passes};
 use crate::queue::Queue;
 use crate::recorder::{Header, Limits, Recorder};
@@ -86,6 +86,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         module_signature_subject,
         module_signature_trusted_root,
         operator_image,
+        store_secret,
         watch_namespace,
         namespace,
         identity,
@@ -166,7 +167,13 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let tasks = TaskTracker::new();
     let operator_image = operator_image.filter(|image| !image.is_empty());
     let world = World::new(&scopes).at_home(&namespace).serving(selection);
-    let world = Arc::new(world.in_image(operator_image));
+    let store_secret = store_secret.filter(|name| !name.is_empty());
+    let store_secret = store_secret.map(|name| OwnSecret {
+        namespace: namespace.clone(),
+        name,
+    });
+    let world = world.in_image(operator_image);
+    let world = Arc::new(world.opening_stores_with(store_secret));
     let queue = Arc::new(Queue::default());
     let leadership = if leader_elect {
         Leadership::elected()

@@ -7,7 +7,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{rules, schema};
-pub(crate) use improbable::{improbable_cluster, improbable_peer};
+pub(crate) use improbable::{
+    improbable_backup, improbable_cluster, improbable_peer, improbable_restore,
+};
 
 /// The definition of `EtcdCluster`.
 ///

@@ -27,13 +27,15 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 6] = [
+pub(crate) static KINDS: [Kind; 8] = [
     ETCD_CLUSTER,
     ETCD_BACKUP,
     ETCD_RESTORE,
     RECONCILER_MODULE,
     IMPROBABLE_CLUSTER,
     IMPROBABLE_PEER,
+    IMPROBABLE_BACKUP,
+    IMPROBABLE_RESTORE,
 ];
 
 const ETCD_CLUSTER: Kind = Kind {
@@ -178,6 +180,44 @@ const IMPROBABLE_PEER: Kind = Kind {
         ("spec.bootstrap", ADVANCED),
         ("spec.podTemplate", ADVANCED),
         ("spec.storage", ADVANCED),
+    ],
+};
+
+const IMPROBABLE_BACKUP: Kind = Kind {
+    file: "manifests/crds/improbable_etcdbackups.yaml",
+    definition: crd::improbable_backup,
+    title: "etcd backup (improbable)",
+    purpose: "A backup of an etcd cluster in the words of improbable's etcd-cluster-operator, read back whole before it counts as one.",
+    makes: &[("v1", "Secret")],
+    example: include_str!("../../docs/examples/improbable-backup.yaml"),
+    widgets: &[
+        ("spec.destination.secretName", SECRET),
+        ("spec.source.clientTLSSecret", SECRET),
+        ("spec.backupPolicy", ADVANCED),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.Reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
+    ],
+};
+
+const IMPROBABLE_RESTORE: Kind = Kind {
+    file: "manifests/crds/improbable_etcdrestores.yaml",
+    definition: crd::improbable_restore,
+    title: "etcd restore (improbable)",
+    purpose: "The wish for a new etcd cluster that is born from a backup, in the words of improbable's etcd-cluster-operator.",
+    makes: &[("etcd.improbable.io/v1alpha1", "EtcdCluster")],
+    example: include_str!("../../docs/examples/improbable-restore.yaml"),
+    widgets: &[
+        ("spec.source.secretName", SECRET),
+        ("spec.bumpRevision", ADVANCED),
+        ("spec.clusterTemplate", ADVANCED),
+        ("status.phase", "urn:alm:descriptor:io.kubernetes.phase"),
+        (
+            "status.reason",
+            "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
     ],
 };
 

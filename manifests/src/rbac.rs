@@ -53,10 +53,17 @@ fn served_rules() -> Vec<PolicyRule> {
             ],
             &[&["update"]],
         ),
-        rule(improbable::GROUP, &[PLURAL], &[&WATCH]),
+        // A restore makes its cluster there.
+        rule(improbable::GROUP, &[PLURAL], &[&WATCH, &["create"]]),
+        rule(improbable::GROUP, &[restores], &[&WATCH]),
+        rule(improbable::GROUP, &[backups], &[&WATCH, &["patch"]]),
         rule(
             improbable::GROUP,
-            &[&format!("{PLURAL}/status")],
+            &[
+                &format!("{backups}/status"),
+                &format!("{PLURAL}/status"),
+                &format!("{restores}/status"),
+            ],
             &[&["update"]],
         ),
         // Members as objects, which the operator makes and nobody else.

@@ -58,6 +58,36 @@ pub(crate) fn improbable_cluster() -> Value {
     schema
 }
 
+/// The schema of a whole backup of the second dialect, without the rules. Its status has all that the first one's has.
+pub(crate) fn improbable_backup() -> Value {
+    let mut schema = whole::<improbable::EtcdBackupSpec, improbable::EtcdBackupStatus>(
+        "A backup of an etcd cluster that is taken once: where it goes, and what became of it.",
+    );
+    let mut domain = whole::<EtcdBackupSpec, EtcdBackupStatus>("");
+    let domain = domain["properties"]["status"]["properties"].as_object_mut();
+    let status = schema["properties"]["status"]["properties"].as_object_mut();
+    if let (Some(domain), Some(status)) = (domain, status) {
+        status.extend(std::mem::take(domain));
+    }
+    schema
+}
+
+/// The schema of a whole restore of the second dialect, without the rules. Its status has all that the first one's has.
+pub(crate) fn improbable_restore() -> Value {
+    let mut schema = whole::<improbable::EtcdRestoreSpec, improbable::EtcdRestoreStatus>(
+        "The wish for a new etcd cluster that is born from a backup, and what became of the wish.",
+    );
+    let mut domain = whole::<EtcdRestoreSpec, EtcdRestoreStatus>("");
+    let domain = domain["properties"]["status"]["properties"].as_object_mut();
+    let status = schema["properties"]["status"]["properties"].as_object_mut();
+    if let (Some(domain), Some(status)) = (domain, status) {
+        let stage = domain.remove("phase").unwrap_or_default();
+        status.insert("stage".to_owned(), stage);
+        status.extend(std::mem::take(domain));
+    }
+    schema
+}
+
 /// The schema of a whole peer of the second dialect, without the rules.
 pub(crate) fn improbable_peer() -> Value {
     whole::<improbable::EtcdPeerSpec, improbable::EtcdPeerStatus>(

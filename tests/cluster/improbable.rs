@@ -2,8 +2,10 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
+mod backups;
 mod beside;
 mod life;
+mod restores;
 mod theirs;
 
 use std::time::Duration;
@@ -125,6 +127,22 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::certificates_budget_and_other_optional_fields_are_in_effect",
             life::optional_fields,
+        ),
+        scenarios.trial(
+            "improbable::a_backup_goes_where_its_template_says_and_has_the_old_phases",
+            backups::taken,
+        ),
+        scenarios.trial(
+            "improbable::a_backup_that_nobody_can_follow_is_refused_or_fails_with_words",
+            backups::refused,
+        ),
+        scenarios.trial(
+            "improbable::a_backup_without_a_secret_uses_the_operators_and_what_is_over_stays_over",
+            backups::with_the_operators_own,
+        ),
+        scenarios.trial(
+            "improbable::a_restore_makes_a_new_cluster_of_three_with_the_data_and_fails_where_something_is_in_the_way",
+            restores::made,
         ),
     ]
 }

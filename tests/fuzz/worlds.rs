@@ -90,6 +90,7 @@ fn plan() -> Plan {
         local: false,
         tls: false,
         old: None,
+        numbered: false,
         faults: Vec::new(),
         mishaps: Vec::new(),
     }

@@ -28,6 +28,8 @@ pub enum BackupRefusal {
         /// The resource's kind.
         kind: String,
     },
+    /// A cluster that the restore does not describe, has not proven its backup for, or that is there already.
+    ForeignCluster(String),
     /// Not a name that this backup gives.
     ForeignKey(String),
     /// An endpoint that is not the backup's.

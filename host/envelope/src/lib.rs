@@ -39,6 +39,7 @@
 //! | TakeBackup, VerifyBackup, RehearseRestore, EndRehearsal | `run` |
 //! | UpdateRestoreStatus | `resourceVersion` |
 //! | ProveSnapshot | `run` |
+//! | CreateCluster | none |
 //!
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.

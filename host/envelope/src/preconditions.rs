@@ -139,6 +139,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
                 need(pre.resource_version.is_some(), "resourceVersion");
             }
             RestoreEffect::Prove { .. } => need(pre.run.is_some(), "run"),
+            RestoreEffect::CreateCluster { .. } => {}
         },
     }
     missing

@@ -5,8 +5,8 @@
 //! [`crate::check`].
 
 use contract::{
-    Action, EtcdClusterStatus, EtcdRestoreSpec, EtcdRestoreStatus, Millis, Place, Resource,
-    RestorationStage, RestoreEffect, Snapshot, SnapshotProof, TransferState,
+    Action, EtcdClusterStatus, EtcdRestoreSpec, EtcdRestoreStatus, Millis, Observed, Place,
+    Resource, RestorationStage, RestoreEffect, Snapshot, SnapshotProof, TransferState,
 };
 use serde::Deserialize;
 
@@ -89,6 +89,18 @@ pub(crate) fn judge_restore(
                 refusals.push(BackupRefusal::UnderWay(transfer.run.clone()).into());
             }
         }
+        RestoreEffect::CreateCluster { name, spec } => {
+            let head = RestoreHead::of(resource);
+            let view = snapshot.restore.as_ref();
+            let is_absent = view.is_some_and(|view| view.cluster == Observed::Absent);
+            let is_described = head.spec.as_ref().is_some_and(|wanted| {
+                wanted.etcd_cluster.name == *name
+                    && wanted.cluster_template.as_ref() == Some(&**spec)
+            });
+            if head.proof.is_none() || head.over || !is_absent || !is_described {
+                refusals.push(BackupRefusal::ForeignCluster(name.clone()).into());
+            }
+        }
     }
 }
 
@@ -133,7 +145,7 @@ pub(crate) fn judge_birth(
 /// Judges an effect on a restore against the world right before it.
 pub(crate) fn check_restore(effect: &RestoreEffect, fresh: &Fresh) -> Result<(), Refusal> {
     match effect {
-        RestoreEffect::UpdateStatus { .. } => Ok(()),
+        RestoreEffect::UpdateStatus { .. } | RestoreEffect::CreateCluster { .. } => Ok(()),
         RestoreEffect::Prove { run, .. } => {
             if fresh.backup.run.as_ref() != Some(run) {
                 return Err(BackupRefusal::Unrecorded(run.clone()).into());

@@ -8,7 +8,7 @@ use std::time::Instant;
 use contract::{BackupEffect, Condition, Preconditions, RestoreEffect, Take};
 
 use super::store::Store;
-use super::{Sight, rehearsal, transfer, transfers};
+use super::{Sight, cluster, rehearsal, transfer, transfers};
 use crate::execute::kubernetes;
 use crate::execute::{Error, Executor, Pass};
 use crate::observe::{Memory, WrittenObject};
@@ -98,6 +98,9 @@ pub(crate) async fn prove(
             let uid = pass.resource.uid.as_str();
             let transfers = &executor.transfers;
             transfers.begin(pass.key, uid, run, span, progress, moving);
+        }
+        RestoreEffect::CreateCluster { name, spec } => {
+            cluster::make(executor, pass, name, spec).await?;
         }
     }
     Ok(())

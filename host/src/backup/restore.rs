@@ -39,7 +39,11 @@ pub(crate) async fn look(
     if status.is_over() {
         return looked;
     }
-    looked.view = Some(RestoreView { cluster, transfer });
+    looked.view = Some(RestoreView {
+        cluster,
+        in_the_way: Observed::Absent,
+        transfer,
+    });
     let source = spec.source();
     let place = Place::of(&source);
     let is_proven = status

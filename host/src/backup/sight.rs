@@ -18,6 +18,7 @@ use super::store::{self, Store};
 use super::{rehearsal, secret};
 use crate::error::Chain;
 use crate::etcd::Connection;
+use crate::key::ClusterKey;
 use crate::observe::World;
 
 /// The ways that a look found. Without a look there are none.
@@ -40,6 +41,7 @@ pub(crate) struct Looked {
 pub(crate) async fn look(
     client: &Client,
     world: &World,
+    key: &ClusterKey,
     resource: &Resource,
     transfer: Option<Transfer>,
 ) -> Looked {
@@ -52,6 +54,15 @@ pub(crate) async fn look(
     let Ok(spec) = spec else {
         return looked;
     };
+    let place = Place::of(&spec);
+    let is_unnamed = place
+        .as_ref()
+        .is_some_and(|place| place.secret.is_empty() && !place.store.secret_keys().is_empty());
+    let own = world.store_secret().filter(|_| is_unnamed);
+    if own.is_some() {
+        let not_read = Observed::Unknown("not read".to_owned());
+        looked.secrets.insert(String::new(), not_read);
+    }
     let is_going = resource.deleted.is_some();
     if is_going && !envelope::is_taken_along(resource) {
         return looked;
@@ -61,7 +72,6 @@ pub(crate) async fn look(
     if is_over && !is_going && !spec.rehearses() && status.rehearsal_run.is_none() {
         return looked;
     }
-    let place = Place::of(&spec);
     let rehearsal = match &status.rehearsal_run {
         Some(run) => rehearsal::look(client, resource, &run.id).await,
         None => Observed::Absent,
@@ -71,8 +81,8 @@ pub(crate) async fn look(
         stored: Observed::Unknown("not asked for".to_owned()),
         transfer,
         rehearsal,
-        wanted: source::wanted(world, &resource.namespace, &spec),
-        repository: source::repository(world, &resource.namespace, &spec),
+        wanted: source::wanted(world, key, &spec),
+        repository: source::repository(world, key, &spec),
     };
     let is_moving = view
         .transfer
@@ -83,19 +93,23 @@ pub(crate) async fn look(
         looked.view = Some(view);
         return looked;
     }
-    let mut read = async |name: &str| {
-        let (shown, data) = secret::read(client, &resource.namespace, name).await;
-        looked.secrets.insert(name.to_owned(), shown);
+    let mut read = async |shown_as: &str, namespace: &str, name: &str| {
+        let (shown, data) = secret::read(client, namespace, name).await;
+        looked.secrets.insert(shown_as.to_owned(), shown);
         data
     };
+    let namespace = resource.namespace.as_str();
     let claim = place
         .as_ref()
         .and_then(|place| Access::of_claim(place, &resource.namespace));
     let named = place.as_ref().map(|place| place.secret.as_str());
     let access = match (claim, named.filter(|name| !name.is_empty())) {
         (Some(claim), _) => Ok(claim),
-        (None, Some(name)) => read(name).await.map(Access::Keys),
-        (None, None) => Err("no Secret is named".to_owned()),
+        (None, Some(name)) => read(name, namespace, name).await.map(Access::Keys),
+        (None, None) => match own {
+            Some(own) => read("", &own.namespace, &own.name).await.map(Access::Keys),
+            None => Err("no Secret is named".to_owned()),
+        },
     };
     if is_over && !is_going {
         looked.view = Some(view);
@@ -106,7 +120,7 @@ pub(crate) async fn look(
         .as_deref()
         .filter(|name| !name.is_empty())
     {
-        Some(name) => Some(read(name).await),
+        Some(name) => Some(read(name, namespace, name).await),
         None => None,
     };
     let opened = match (&place, &access) {
@@ -119,7 +133,7 @@ pub(crate) async fn look(
         if is_going {
             return Vec::new();
         }
-        source::ways(world, &resource.namespace, &spec, tls.as_ref()).await
+        source::ways(world, key, &spec, tls.as_ref()).await
     };
     let stored = async {
         match (&place, &opened) {

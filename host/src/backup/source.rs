@@ -7,7 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{BackupBefore, EtcdBackupSpec, Observed, Pod, Resource, ResourceKind, names};
+use contract::{
+    BackupBefore, Dialect, EtcdBackupSpec, Observed, Pod, Resource, ResourceKind, names,
+};
 use serde::Deserialize as _;
 
 use super::secret::Data;
@@ -28,7 +30,7 @@ pub(super) struct Way {
 /// The ways to all endpoints.
 pub(super) async fn ways(
     world: &World,
-    namespace: &str,
+    backup: &ClusterKey,
     spec: &EtcdBackupSpec,
     tls: Option<&Result<Data, String>>,
 ) -> Vec<Way> {
@@ -38,12 +40,12 @@ pub(super) async fn ways(
         Some(Err(why)) => Err(why.clone()),
     };
     let urls = match &spec.cluster_ref {
-        Some(cluster) => members(world, namespace, &cluster.name),
+        Some(cluster) => members(world, backup, &cluster.name),
         None => spec.etcd_endpoints.clone().unwrap_or_default(),
     };
     let open = urls.into_iter().map(async |url| {
         let connection = match &identity {
-            Ok(identity) => open(world, namespace, &url, identity.as_ref()).await,
+            Ok(identity) => open(world, &backup.namespace, &url, identity.as_ref()).await,
             Err(why) => Err(why.clone()),
         };
         Way { url, connection }
@@ -65,8 +67,12 @@ fn identity(data: &Data) -> Result<Identity, String> {
 }
 
 /// `spec.repository` of the cluster that the spec names, where it has one.
-pub(super) fn repository(world: &World, namespace: &str, spec: &EtcdBackupSpec) -> Option<String> {
-    let cluster = cluster(world, namespace, spec)?;
+pub(super) fn repository(
+    world: &World,
+    backup: &ClusterKey,
+    spec: &EtcdBackupSpec,
+) -> Option<String> {
+    let cluster = cluster(world, backup, spec)?;
     let repository = cluster.spec.get("repository")?.as_str()?;
     Some(repository.to_owned())
 }
@@ -74,22 +80,22 @@ pub(super) fn repository(world: &World, namespace: &str, spec: &EtcdBackupSpec) 
 /// The backup that this cluster waits for.
 pub(super) fn wanted(
     world: &World,
-    namespace: &str,
+    backup: &ClusterKey,
     spec: &EtcdBackupSpec,
 ) -> Option<BackupBefore> {
-    let cluster = cluster(world, namespace, spec)?;
+    let cluster = cluster(world, backup, spec)?;
     BackupBefore::deserialize(cluster.status.get("backupBefore")?).ok()
 }
 
-fn cluster(world: &World, namespace: &str, spec: &EtcdBackupSpec) -> Option<Arc<Resource>> {
+fn cluster(world: &World, backup: &ClusterKey, spec: &EtcdBackupSpec) -> Option<Arc<Resource>> {
     let name = &spec.cluster_ref.as_ref()?.name;
-    let key = ClusterKey::new(ResourceKind::EtcdCluster, namespace, name);
-    world.resources.one(&key, name)
+    let key = ClusterKey::beside(backup, ResourceKind::EtcdCluster, name);
+    world.resources_of(key.dialect, key.kind).one(&key, name)
 }
 
 /// The URLs of a cluster's pods that have an address.
-fn members(world: &World, namespace: &str, cluster: &str) -> Vec<String> {
-    let key = ClusterKey::new(ResourceKind::EtcdCluster, namespace, cluster);
+fn members(world: &World, backup: &ClusterKey, cluster: &str) -> Vec<String> {
+    let key = ClusterKey::beside(backup, ResourceKind::EtcdCluster, cluster);
     let Observed::Seen(pods) = world.pods.of(&key, Instant::now()) else {
         return Vec::new();
     };
@@ -99,7 +105,7 @@ fn members(world: &World, namespace: &str, cluster: &str) -> Vec<String> {
         } else {
             "http"
         };
-        let host = names::member_host(&pod.name, cluster, namespace, "");
+        let host = names::member_host(&pod.name, cluster, &backup.namespace, "");
         format!("{scheme}://{host}:{}", names::CLIENT_PORT)
     };
     let reachable = pods.iter().filter(|pod| pod.ip.is_some());
@@ -148,20 +154,43 @@ fn parts(url: &str) -> Option<(&str, u16, bool)> {
     (!host.is_empty()).then_some((host, port, scheme == "https"))
 }
 
-/// The address of a Service or member of the same namespace, as the caches have it.
+/// The address of a Service or member of the same namespace, as the caches have it. The Service that is called after its
+/// cluster has none of its own: it means the members, and one that is ready comes first.
 fn known(world: &World, namespace: &str, host: &str) -> Option<IpAddr> {
     let inner = host.split(".svc").next().unwrap_or(host);
     let labels: Vec<&str> = inner.split('.').collect();
-    let key = |cluster: &str| ClusterKey::new(ResourceKind::EtcdCluster, namespace, cluster);
+    let keys = |cluster: &str| {
+        Dialect::ALL.map(|dialect| ClusterKey {
+            dialect,
+            ..ClusterKey::new(ResourceKind::EtcdCluster, namespace, cluster)
+        })
+    };
+    let service = |name: &str| {
+        let keys = keys(name.strip_suffix("-client")?);
+        let mut found = keys.iter();
+        let found = found.find_map(|key| world.services.one(key, name))?;
+        found.cluster_ip.clone()
+    };
+    let member = |name: &str, cluster: &str| {
+        let keys = keys(cluster);
+        let mut found = keys.iter();
+        found.find_map(|key| world.pods.one(key, name))?.ip.clone()
+    };
+    let any_member = |cluster: &str| {
+        let pods = keys(cluster).into_iter().find_map(|key| {
+            let pods = world.pods.of(&key, Instant::now());
+            pods.seen().filter(|pods| !pods.is_empty()).cloned()
+        })?;
+        let with_address = pods.iter().filter(|pod| pod.ip.is_some());
+        // Of equals the first.
+        let best = with_address.rev().max_by_key(|pod| pod.ready)?;
+        best.ip.clone()
+    };
     let address = match labels.as_slice() {
-        [service] | [service, _] if labels.get(1).is_none_or(|found| *found == namespace) => {
-            let cluster = service.strip_suffix("-client")?;
-            let service = world.services.one(&key(cluster), service)?;
-            service.cluster_ip.clone()
-        }
-        [member, cluster, found] if *found == namespace => {
-            world.pods.one(&key(cluster), member)?.ip.clone()
-        }
+        [name] => service(name).or_else(|| any_member(name)),
+        [name, found] if *found == namespace => service(name).or_else(|| any_member(name)),
+        [name, cluster] => member(name, cluster),
+        [name, cluster, found] if *found == namespace => member(name, cluster),
         _ => None,
     };
     address?.parse().ok()

@@ -96,7 +96,7 @@ async fn restore_head(
     let Some(RestoreRef { name, uid: _ }) = restore else {
         return Observed::Unknown("not asked for".to_owned());
     };
-    let key = ClusterKey::new(ResourceKind::EtcdRestore, &pass.key.namespace, &name);
+    let key = ClusterKey::beside(pass.key, ResourceKind::EtcdRestore, &name);
     match resource(executor, &key).await {
         Observed::Seen(resource) => Observed::Seen(RestoreHead::of(&resource)),
         Observed::Absent => Observed::Absent,

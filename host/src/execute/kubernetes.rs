@@ -100,7 +100,7 @@ pub(super) async fn replace_status(
             resource_version,
             ..ObjectMeta::default()
         },
-        data: json!({ "status": pass.resource.dialect().status(status) }),
+        data: json!({ "status": pass.resource.dialect().status(pass.key.kind, status) }),
     };
     let api = observe::neighbours(&executor.client, pass.key);
     let written = within(api.replace_status(&pass.key.name, &post(), &object)).await?;
@@ -115,6 +115,7 @@ pub(super) async fn publish(
     reason: &str,
     note: &str,
 ) -> Result<(), Error> {
+    let reason = pass.resource.dialect().event_reason(reason);
     let saying = Saying { kind, reason, note };
     within(events::publish(
         &executor.client,

@@ -86,6 +86,7 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::Backup(BackupEffect::Hold { .. }) => "put on finalizer",
         Effect::Backup(BackupEffect::Release { .. }) => "take off finalizer",
         Effect::Restore(RestoreEffect::Prove { .. }) => "prove backup",
+        Effect::Restore(RestoreEffect::CreateCluster { .. }) => "create EtcdCluster",
     };
     words.to_owned()
 }
@@ -226,6 +227,9 @@ fn restore(effect: &RestoreEffect) -> String {
         }
         RestoreEffect::Prove { key, .. } => {
             format!("Read {key} from its first byte to its last")
+        }
+        RestoreEffect::CreateCluster { name, .. } => {
+            format!("Create EtcdCluster {name}, which is born from the backup")
         }
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn encode(
     world: &World,
 ) -> Result<(), std::fmt::Error> {
     let gauges = Gauges::default();
-    world.backups.for_each(|resource| gauges.add(resource));
+    world.each_backup(|resource| gauges.add(resource));
     let Gauges {
         failed,
         restores,

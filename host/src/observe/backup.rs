@@ -7,17 +7,19 @@ use kube::Client;
 
 use super::{Memory, World, at_this_instant};
 use crate::backup::{self, Transfers};
+use crate::key::ClusterKey;
 
 /// Takes the snapshot of one backup.
 pub(super) async fn snapshot(
     client: &Client,
     world: &World,
+    key: &ClusterKey,
     transfers: &Transfers,
     resource: Resource,
     memory: &mut Memory,
 ) -> Snapshot {
     let transfer = transfers.of(&resource.uid);
-    let looked = backup::look(client, world, &resource, transfer).await;
+    let looked = backup::look(client, world, key, &resource, transfer).await;
     memory.sight = looked.sight;
     Snapshot {
         secrets: looked.secrets,

@@ -21,11 +21,10 @@ fn cluster_of(backup: &Resource) -> Option<String> {
 
 /// Those of a cluster.
 pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resource>> {
-    match world.backups.of_namespace(&key.namespace, Instant::now()) {
+    let backups = world.resources_of(key.dialect, ResourceKind::EtcdBackup);
+    match backups.of_namespace(&key.namespace, Instant::now()) {
         Observed::Seen(backups) => {
-            let own = |backup: &Resource| {
-                backup.dialect() == key.dialect && cluster_of(backup).as_ref() == Some(&key.name)
-            };
+            let own = |backup: &Resource| cluster_of(backup).as_ref() == Some(&key.name);
             Observed::Seen(backups.into_iter().filter(own).collect())
         }
         Observed::Absent => Observed::Absent,
@@ -36,10 +35,9 @@ pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resour
 impl World {
     /// The cluster that waits for what became of this backup.
     pub(super) fn guarded_by(&self, key: &ClusterKey) -> Vec<ClusterKey> {
-        let backup = self.backups.one(key, &key.name);
+        let backup = self.resources_of(key.dialect, key.kind).one(key, &key.name);
         let name = backup.and_then(|backup| cluster_of(&backup));
-        let cluster =
-            name.map(|name| ClusterKey::new(ResourceKind::EtcdCluster, &key.namespace, &name));
+        let cluster = name.map(|name| ClusterKey::beside(key, ResourceKind::EtcdCluster, &name));
         cluster.into_iter().collect()
     }
 
@@ -48,7 +46,7 @@ impl World {
         let guards = of_cluster(self, key);
         let guards = guards.seen().into_iter().flatten();
         guards
-            .map(|guard| ClusterKey::new(ResourceKind::EtcdBackup, &guard.namespace, &guard.name))
+            .map(|guard| ClusterKey::beside(key, ResourceKind::EtcdBackup, &guard.name))
             .collect()
     }
 }

@@ -61,11 +61,27 @@ pub fn backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     })
 }
 
+/// As [`own_key`], for backups of the second dialect.
+pub fn improbable_backup_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        dialect: Dialect::Improbable,
+        ..backup_key(object)?
+    })
+}
+
 /// As [`own_key`], for restores.
 pub fn restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     Some(ClusterKey {
         kind: ResourceKind::EtcdRestore,
         ..own_key(object)?
+    })
+}
+
+/// As [`own_key`], for restores of the second dialect.
+pub fn improbable_restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        dialect: Dialect::Improbable,
+        ..restore_key(object)?
     })
 }
 

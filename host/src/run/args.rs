@@ -56,6 +56,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "IMAGE", env = "BINNACLE_OPERATOR_IMAGE")]
     pub operator_image: Option<String>,
 
+    /// A Secret of the operator's own namespace with credentials of stores, for backups that name none. Without it: such a
+    /// backup is refused.
+    #[arg(long, value_name = "SECRET", env = "BINNACLE_STORE_SECRET")]
+    pub store_secret: Option<String>,
+
     /// Namespaces to serve, separated by commas; empty means all. Without it: the operator's own.
     #[arg(long, value_name = "NAMESPACES", env = "WATCH_NAMESPACE")]
     pub watch_namespace: Option<String>,

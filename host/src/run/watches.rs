@@ -14,7 +14,7 @@ use crate::observe::shelf::Scope;
 use crate::observe::{World, project, resource_kind_of, watch};
 use crate::queue::{Queue, Trigger};
 
-/// The eight watches of one scope. Each ends only when the operator stops.
+/// The ten watches of one scope. Each ends only when the operator stops.
 pub(super) fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -82,11 +82,27 @@ pub(super) fn start_watches(
         project::resource
     );
     start!(
+        "EtcdBackup",
+        resources(Dialect::Improbable, ResourceKind::EtcdBackup),
+        watch::resources(),
+        improbable_backups,
+        watch::improbable_backup_key,
+        project::resource
+    );
+    start!(
         "EtcdRestore",
         resources(Dialect::Coreos, ResourceKind::EtcdRestore),
         watch::resources(),
         restores,
         watch::restore_key,
+        project::resource
+    );
+    start!(
+        "EtcdRestore",
+        resources(Dialect::Improbable, ResourceKind::EtcdRestore),
+        watch::resources(),
+        improbable_restores,
+        watch::improbable_restore_key,
         project::resource
     );
     start!(

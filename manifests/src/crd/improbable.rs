@@ -3,7 +3,7 @@
 //! Their short names are others than those of the first dialect: `kubectl get etcd` means one thing.
 
 use contract::improbable::{GROUP, PEER_KIND, PEER_PLURAL, VERSION};
-use contract::{KIND, PLURAL};
+use contract::{KIND, PLURAL, ResourceKind};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
 
 use super::{age, column, definition_in, names};
@@ -28,6 +28,42 @@ pub(crate) fn improbable_cluster() -> Result<api::CustomResourceDefinition, serd
         schema,
         Some(scale),
         cluster_columns(),
+    ))
+}
+
+/// The definition of `EtcdBackup`.
+///
+/// # Errors
+/// As [`improbable_cluster`].
+pub(crate) fn improbable_backup() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_backup())?;
+    rules::add_for_improbable_backups(&mut schema);
+    let kind = ResourceKind::EtcdBackup;
+    Ok(definition_in(
+        GROUP,
+        names(kind.name(), kind.plural(), "ietcdbackup"),
+        VERSION,
+        schema,
+        None,
+        backup_columns(),
+    ))
+}
+
+/// The definition of `EtcdRestore`.
+///
+/// # Errors
+/// As [`improbable_cluster`].
+pub(crate) fn improbable_restore() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_restore())?;
+    rules::add_for_improbable_restores(&mut schema);
+    let kind = ResourceKind::EtcdRestore;
+    Ok(definition_in(
+        GROUP,
+        names(kind.name(), kind.plural(), "ietcdrestore"),
+        VERSION,
+        schema,
+        None,
+        restore_columns(),
     ))
 }
 
@@ -69,6 +105,64 @@ fn cluster_columns() -> Vec<api::CustomResourceColumnDefinition> {
             ".status.phase",
             "Creating, Running or Failed",
         ),
+        age(),
+    ]
+}
+
+fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Phase",
+            "string",
+            ".status.phase",
+            "BackingUp, Completed or Failed",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.etcdRevision",
+            "etcd's revision in it",
+        ),
+        column("Bytes", "integer", ".status.sizeBytes", "Its size"),
+        column("Path", "string", ".status.backupPath", "Where it is"),
+        column(
+            "Completed",
+            "date",
+            ".status.completionTime",
+            "Since it ended",
+        ),
+        column("Reason", "string", ".status.Reason", "Why it failed"),
+        age(),
+    ]
+}
+
+fn restore_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Cluster",
+            "string",
+            ".spec.clusterTemplate.clusterName",
+            "The cluster that is made",
+        ),
+        column(
+            "Phase",
+            "string",
+            ".status.phase",
+            "Pending, Completed or Failed",
+        ),
+        column(
+            "Stage",
+            "string",
+            ".status.stage",
+            "Proving, Waiting, Restoring, Succeeded or Failed",
+        ),
+        column(
+            "Revision",
+            "integer",
+            ".status.proof.etcdRevision",
+            "etcd's revision in the backup",
+        ),
+        column("Reason", "string", ".status.reason", "Why it failed"),
         age(),
     ]
 }

@@ -14,23 +14,87 @@ const LONGEST_VERSION: i64 = 64;
 const LONGEST_NAME: i64 = 64;
 /// A release of etcd 3, perhaps one before its time.
 const VERSION: &str = r"^3\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$";
-const CLAIM: &str = "spec.storage.volumeClaimTemplate";
+const LONGEST_URL: i64 = 4096;
+/// What has begun is not changed: the object says what is stored where.
+const STARTED: &str = "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == '' || self.spec == oldSelf.spec";
+const BACKUP_STAYS: &str =
+    "Unsupported changes: this backup has begun. Create another EtcdBackup for another one";
+const RESTORE_STAYS: &str =
+    "Unsupported changes: this restore has begun. Create another EtcdRestore for another one";
+const ONE_SOURCE: &str = "has(self.source) != has(self.clusterEndpoints)";
+const ONE_WAY: &str = "has(self.clusterURL) != has(self.clusterRef)";
+const ONE_PLACE: &str = "has(self.objectURLTemplate) != (has(self.local) || has(self.gcsBucket))";
 
 /// Puts the rules of a cluster in their places.
 pub(crate) fn add_for_clusters(schema: &mut JSONSchemaProps) {
-    common(schema);
-    require(schema, "spec", &["replicas", "storage", "version"]);
-    if let Some(replicas) = at(schema, "spec.replicas") {
-        replicas.minimum = Some(1.0);
-    }
+    cluster_spec(schema, "spec");
     if let Some(spec) = at(schema, "spec") {
         spec.x_kubernetes_validations = Some(unsupported());
     }
 }
 
+/// Puts the rules of a backup in their places. The archived operator had none: an object that it could not follow failed.
+pub(crate) fn add_for_backups(schema: &mut JSONSchemaProps) {
+    schema.x_kubernetes_validations = Some(vec![rule(STARTED, BACKUP_STAYS)]);
+    require(schema, "spec", &["destination"]);
+    backup_spec(schema, "spec");
+}
+
+/// What holds of the spec of a backup, wherever it stands.
+fn backup_spec(schema: &mut JSONSchemaProps, path: &str) {
+    if let Some(spec) = at(schema, path) {
+        spec.x_kubernetes_validations = Some(vec![rule(
+            ONE_SOURCE,
+            "say whose data is backed up either in source or, as v0.2.0 did, in clusterEndpoints",
+        )]);
+    }
+    if let Some(source) = at(schema, &format!("{path}.source")) {
+        source.x_kubernetes_validations = Some(vec![rule(
+            ONE_WAY,
+            "say whose data is backed up either in clusterURL or in clusterRef",
+        )]);
+    }
+    if let Some(destination) = at(schema, &format!("{path}.destination")) {
+        destination.x_kubernetes_validations = Some(vec![rule(
+            ONE_PLACE,
+            "say where the backup goes either in objectURLTemplate or, as v0.2.0 did, in gcsBucket or local",
+        )]);
+    }
+    if let Some(template) = at(schema, &format!("{path}.destination.objectURLTemplate")) {
+        template.max_length = Some(LONGEST_URL);
+        template.pattern = Some("^(s3|gs)://.+/.+".to_owned());
+    }
+}
+
+/// What holds of the spec of a cluster, wherever it stands.
+fn cluster_spec(schema: &mut JSONSchemaProps, path: &str) {
+    common(schema, path);
+    require(schema, path, &["replicas", "storage", "version"]);
+    if let Some(replicas) = at(schema, &format!("{path}.replicas")) {
+        replicas.minimum = Some(1.0);
+    }
+}
+
+/// Puts the rules of a restore in their places.
+pub(crate) fn add_for_restores(schema: &mut JSONSchemaProps) {
+    schema.x_kubernetes_validations = Some(vec![rule(STARTED, RESTORE_STAYS)]);
+    require(schema, "spec", &["clusterTemplate", "source"]);
+    require(schema, "spec.source", &["objectURL"]);
+    require(schema, "spec.clusterTemplate", &["clusterName", "spec"]);
+    cluster_spec(schema, "spec.clusterTemplate.spec");
+    if let Some(url) = at(schema, "spec.source.objectURL") {
+        url.max_length = Some(LONGEST_URL);
+        url.pattern = Some("^(s3|gs)://.+/.+".to_owned());
+    }
+    if let Some(name) = at(schema, "spec.clusterTemplate.clusterName") {
+        name.min_length = Some(1);
+        name.max_length = Some(LONGEST_NAME);
+    }
+}
+
 /// Puts the rules of a peer in their places.
 pub(crate) fn add_for_peers(schema: &mut JSONSchemaProps) {
-    common(schema);
+    common(schema, "spec");
     // Without a version are objects of v0.1.0.
     require(schema, "spec", &["clusterName", "storage"]);
     require(schema, "spec.bootstrap", &["initialClusterState"]);
@@ -46,28 +110,29 @@ pub(crate) fn add_for_peers(schema: &mut JSONSchemaProps) {
 }
 
 /// What holds of both.
-fn common(schema: &mut JSONSchemaProps) {
-    require(schema, "spec.storage", &["volumeClaimTemplate"]);
-    if let Some(version) = at(schema, "spec.version") {
+fn common(schema: &mut JSONSchemaProps, path: &str) {
+    let claim = format!("{path}.storage.volumeClaimTemplate");
+    require(schema, &format!("{path}.storage"), &["volumeClaimTemplate"]);
+    if let Some(version) = at(schema, &format!("{path}.version")) {
         version.max_length = Some(LONGEST_VERSION);
         version.pattern = Some(VERSION.to_owned());
     }
-    if let Some(annotations) = at(schema, "spec.podTemplate.metadata.annotations") {
+    if let Some(annotations) = at(schema, &format!("{path}.podTemplate.metadata.annotations")) {
         annotations.max_properties = Some(MOST_ANNOTATIONS);
         annotations.x_kubernetes_validations = Some(vec![rule(
             "self.all(key, !key.startsWith('etcd.improbable.io/'))",
             "keys that begin with etcd.improbable.io/ are reserved. Take them out",
         )]);
     }
-    if let Some(claim) = at(schema, CLAIM) {
-        claim.x_kubernetes_validations = Some(claim_rules());
+    if let Some(found) = at(schema, &claim) {
+        found.x_kubernetes_validations = Some(claim_rules());
     }
     // As the webhook completed them.
     for (field, value) in [
         ("accessModes", serde_json::json!(["ReadWriteOnce"])),
         ("volumeMode", serde_json::json!("Filesystem")),
     ] {
-        if let Some(field) = at(schema, &format!("{CLAIM}.{field}")) {
+        if let Some(field) = at(schema, &format!("{claim}.{field}")) {
             field.default = serde_json::from_value(value).ok();
         }
     }
@@ -151,6 +216,17 @@ mod tests {
                 "{both}"
             );
         }
+        let backups = text(crd::improbable_backup());
+        for rule in [STARTED, ONE_SOURCE, ONE_WAY, ONE_PLACE] {
+            let rule = serde_json::to_string(rule).expect("JSON");
+            assert!(backups.contains(&rule), "{rule} is nowhere");
+        }
+        let restores = text(crd::improbable_restore());
+        for held in [&backups, &restores] {
+            assert!(held.contains("^(s3|gs)://"));
+            assert!(held.contains("Unsupported changes:"));
+        }
+        assert!(restores.contains("FieldValueRequired") && restores.contains("\"minimum\":1"));
         assert!(peers.contains("\"self == oldSelf\""));
         assert!(clusters.contains("\"minimum\":1"), "{clusters}");
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{Predecessor, Resource, improbable, names, predecessor};
+use crate::{Predecessor, Resource, ResourceKind, improbable, names, predecessor};
 
 /// A group of custom resources that says what a cluster is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,10 @@ struct Conventions {
     reserved_prefix: &'static str,
     /// Names of the ports for clients and for peers.
     ports: (&'static str, &'static str),
+    /// Label with the EtcdRestore's name, on clusters that one made.
+    restored_label: Option<&'static str>,
+    /// Reasons of events that the dialect calls otherwise.
+    events: &'static [(&'static str, &'static str)],
     /// Members are numbered; else their names are random.
     is_numbered: bool,
     predecessor: &'static Predecessor,
@@ -48,6 +52,8 @@ static COREOS: Conventions = Conventions {
     fixed_labels: &[(names::APP_LABEL, names::APP)],
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
+    restored_label: None,
+    events: &[],
     is_numbered: false,
     predecessor: &predecessor::COREOS,
     fields: &[],
@@ -65,6 +71,8 @@ static IMPROBABLE: Conventions = Conventions {
     ],
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
+    restored_label: Some(improbable::RESTORED_FROM_LABEL),
+    events: &[("BackupStored", "BackupSucceeded")],
     is_numbered: true,
     predecessor: &predecessor::IMPROBABLE,
     fields: &[
@@ -91,6 +99,12 @@ static IMPROBABLE: Conventions = Conventions {
             "spec.podTemplate.ClusterDomain",
             "spec.podTemplate.clusterDomain",
         ),
+        ("spec.etcdEndpoints", "spec.source.clusterURL"),
+        ("spec.clusterRef", "spec.source.clusterRef"),
+        ("spec.clientTLSSecret", "spec.source.clientTLSSecret"),
+        ("spec.etcdCluster.name", "spec.clusterTemplate.clusterName"),
+        ("spec.s3 names no Secret", "secretName names no Secret"),
+        ("spec.gcs names no Secret", "secretName names no Secret"),
     ],
 };
 
@@ -162,6 +176,17 @@ impl Dialect {
             .collect()
     }
 
+    /// Labels of a cluster that this restore made.
+    #[must_use]
+    pub fn restored_labels(self, restore: &str) -> BTreeMap<String, String> {
+        let key = self.conventions().restored_label;
+        // A label's value is no longer.
+        let label = key
+            .filter(|_| restore.len() <= 63)
+            .map(|key| (key.to_owned(), restore.to_owned()));
+        label.into_iter().collect()
+    }
+
     /// [`Self::labels`] as a selector.
     #[must_use]
     pub fn selector(self, cluster: &str) -> String {
@@ -197,6 +222,14 @@ impl Dialect {
         self.conventions().ports.1
     }
 
+    /// The reason of an event as this dialect calls it.
+    #[must_use]
+    pub fn event_reason(self, reason: &str) -> &str {
+        let mut own = self.conventions().events.iter();
+        own.find(|(domain, _)| *domain == reason)
+            .map_or(reason, |(_, own)| own)
+    }
+
     /// Whether members are called CLUSTER-0, CLUSTER-1 and so on; else their names are random.
     #[must_use]
     pub const fn numbers_members(self) -> bool {
@@ -227,6 +260,12 @@ impl Dialect {
     pub fn read(self, stored: Resource) -> Resource {
         match self {
             Self::Coreos => stored,
+            Self::Improbable if stored.kind == ResourceKind::EtcdBackup.name() => {
+                improbable::backup_of_domain(stored)
+            }
+            Self::Improbable if stored.kind == ResourceKind::EtcdRestore.name() => {
+                improbable::restore_of_domain(stored)
+            }
             Self::Improbable => Resource {
                 spec: improbable::spec_of_domain(stored.spec),
                 status: improbable::status_of_domain(stored.status),
@@ -235,12 +274,16 @@ impl Dialect {
         }
     }
 
-    /// A status of the domain as this dialect stores it.
+    /// A status of the domain as this dialect stores it for that kind.
     #[must_use]
-    pub fn status(self, domain: Value) -> Value {
+    pub fn status(self, kind: ResourceKind, domain: Value) -> Value {
         match self {
             Self::Coreos => domain,
-            Self::Improbable => improbable::stored_status(domain),
+            Self::Improbable => match kind {
+                ResourceKind::EtcdCluster => improbable::stored_status(domain),
+                ResourceKind::EtcdBackup => improbable::stored_backup_status(domain),
+                ResourceKind::EtcdRestore => improbable::stored_restore_status(domain),
+            },
         }
     }
 }
@@ -285,6 +328,19 @@ mod tests {
             "spec.replicas 8; set spec.podTemplate.metadata.labels or spec.storage.volumeClaimTemplate. What spec.podTemplate \
              asks for: spec.podTemplate.resources.limits.memory"
         );
+    }
+
+    #[test]
+    fn fields_of_backups_are_called_as_the_dialect_calls_them() {
+        for (words, own) in [
+            (
+                "spec.s3 names no Secret with",
+                "secretName names no Secret with",
+            ),
+            ("spec.etcdEndpoints: \"a\"", "spec.source.clusterURL: \"a\""),
+        ] {
+            assert_eq!(Dialect::Improbable.in_its_words(words.to_owned()), own);
+        }
     }
 
     #[test]

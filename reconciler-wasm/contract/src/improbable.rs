@@ -5,12 +5,14 @@
 //! that the archived operator did not have are optional.
 
 mod backup;
+mod backups;
 mod cluster;
 mod convert;
 mod live;
 mod peer;
 mod peers;
 mod restore;
+mod restores;
 mod rules;
 
 pub use backup::{
@@ -18,6 +20,7 @@ pub use backup::{
     EtcdBackupScheduleSpec, EtcdBackupSource, EtcdBackupSpec, EtcdBackupStatus, GcsBucket,
     LocalFolder,
 };
+pub use backups::{backup_of_domain, stored_backup_status};
 pub use cluster::{
     EtcdClusterSpec, EtcdClusterStatus, EtcdMember, PodTemplate, PodTemplateMetadata, Storage,
 };
@@ -33,6 +36,7 @@ pub use peers::{PEER_KIND, PEER_PLURAL, Peer, peers};
 pub use restore::{
     ClusterTemplate, EtcdRestorePhase, EtcdRestoreSpec, EtcdRestoreStatus, RestoreSource,
 };
+pub use restores::{restore_of_domain, stored_restore_status};
 pub use rules::{Rule, why_refused};
 
 /// The API group.
@@ -47,6 +51,8 @@ pub const APP_LABEL: &str = "app.kubernetes.io/name";
 pub const CLUSTER_LABEL: &str = "etcd.improbable.io/cluster-name";
 /// Label with the member's name.
 pub const PEER_LABEL: &str = "etcd.improbable.io/peer-name";
+/// Label of a cluster that was made by an EtcdRestore: its name.
+pub const RESTORED_FROM_LABEL: &str = "etcd.improbable.io/restored-from";
 /// Finalizer of an EtcdPeer whose volume claim goes with it.
 pub const CLAIM_FINALIZER: &str = "etcdpeer.etcd.improbable.io/pvc-cleanup";
 /// Finalizer that the archived operator left on schedules.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::TlsRole;
 
+/// Annotation of a cluster that an EtcdRestore made: the UID of that one.
+pub const RESTORED_BY_ANNOTATION: &str = "etcd.database.coreos.com/restored-by";
 /// Label `app` of every child.
 pub const APP_LABEL: &str = "app";
 /// Its value.

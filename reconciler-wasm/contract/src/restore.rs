@@ -9,6 +9,7 @@ mod restoration;
 mod view;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     AbsStore, ClusterRef, Condition, EtcdBackupSpec, GcsStore, OssStore, PvcStore, S3Store,
@@ -40,6 +41,11 @@ pub struct EtcdRestoreSpec {
     /// as it was at the time of the backup. Default: 1000000000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bump_revision: Option<i64>,
+    /// The spec of the cluster that is made once the backup is proven, as it is stored: of dialects whose restores make
+    /// their cluster. In the first one there is no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub cluster_template: Option<Value>,
     /// Amazon S3, or a server that speaks its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s3: Option<S3Store>,
@@ -66,6 +72,7 @@ impl EtcdRestoreSpec {
             backup_storage_type,
             replaces: _,
             bump_revision: _,
+            cluster_template: _,
             s3,
             abs,
             gcs,

@@ -45,9 +45,10 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     if let Some(decision) = going::hold(snapshot) {
         return decision;
     }
-    let plan = match plan::plan(resource) {
+    let plan = match plan::plan(snapshot) {
         Ok(plan) => plan,
-        Err(invalid) => {
+        Err(mut invalid) => {
+            invalid.message = resource.dialect().in_its_words(invalid.message);
             run::refuse(&mut course, invalid);
             return course.end();
         }

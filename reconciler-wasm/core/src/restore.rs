@@ -12,12 +12,17 @@
 //! One that has succeeded or failed is never run again. One that failed has touched nothing.
 
 mod follow;
+mod make;
 mod prove;
+
+use std::collections::BTreeMap;
 
 use contract::{
     Condition, Decision, Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, Finding,
     FindingKind, Place, Reason, Resource, RestoreEffect, RestorePhase, Snapshot,
 };
+
+use serde_json::Value;
 
 use crate::course::{self, Told};
 use crate::{store, stored};
@@ -43,6 +48,8 @@ impl Told for EtcdRestoreStatus {
 struct Plan {
     place: Place,
     cluster: String,
+    /// The spec of the cluster, where the restore makes it.
+    template: Option<Value>,
 }
 
 /// Decides on a restore.
@@ -73,7 +80,10 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
     let plan = match plan(resource) {
         Ok(plan) => plan,
         Err(invalid) => {
-            fail(&mut course, invalid.message);
+            fail(
+                &mut course,
+                resource.dialect().in_its_words(invalid.message),
+            );
             return course.end();
         }
     };
@@ -107,13 +117,7 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
         message,
         member: None,
     };
-    let spec: EtcdRestoreSpec = stored::read(&resource.spec).map_err(|error| {
-        invalid(format!(
-            "spec.{} cannot be read: {}.",
-            error.path(),
-            error.inner()
-        ))
-    })?;
+    let spec: EtcdRestoreSpec = stored::spec(&resource.spec).map_err(invalid)?;
     if spec.etcd_cluster.name.is_empty() {
         return Err(invalid(
             "spec.etcdCluster.name does not say which EtcdCluster goes on from the backup. Set it."
@@ -125,10 +129,12 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
             "spec.bumpRevision {bump} is negative. Leave it out or set it to 0 or more."
         )));
     }
-    let place = store::place(&spec.source(), "backupStorageType")?;
+    // A member of a cluster fetches the backup with a Secret of its own namespace: the operator's own does not get there.
+    let place = store::place(&spec.source(), "backupStorageType", &BTreeMap::new())?;
     Ok(Plan {
         place,
         cluster: spec.etcd_cluster.name,
+        template: spec.cluster_template,
     })
 }
 

@@ -2,15 +2,27 @@
 //!
 //! Knows neither backups nor restores.
 
+use std::collections::BTreeMap;
+
 use contract::{
-    EtcdBackupSpec, Finding, FindingKind, Observed, Place, Reason, Snapshot, StoreKind,
+    EtcdBackupSpec, Finding, FindingKind, Observed, Place, Reason, Secret, Snapshot, StoreKind,
 };
 
-/// Where the spec says that a backup is or goes; `type_field` is what it calls the kind of store.
+type Secrets = BTreeMap<String, Observed<Secret>>;
+
+/// The name under which a snapshot shows the operator's own Secret with credentials of stores, where it has one.
+const OWN: &str = "";
+
+/// Where the spec says that a backup is or goes; `type_field` is what it calls the kind of store. A Secret that it does not
+/// name is the operator's own, where the snapshot shows one.
 ///
 /// # Errors
 /// It says so of no place, in words.
-pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Finding> {
+pub(crate) fn place(
+    spec: &EtcdBackupSpec,
+    type_field: &str,
+    secrets: &Secrets,
+) -> Result<Place, Finding> {
     let Some(store) = StoreKind::of(spec) else {
         let known: Vec<&str> = StoreKind::ALL.into_iter().map(StoreKind::name).collect();
         return Err(invalid(format!(
@@ -30,7 +42,8 @@ pub(crate) fn place(spec: &EtcdBackupSpec, type_field: &str) -> Result<Place, Fi
             "spec.{type_field} is {store}, but spec.{field}.path is not BUCKET/KEY. Write it like my-bucket/etcd.backup."
         )));
     };
-    if place.secret.is_empty() && !store.secret_keys().is_empty() {
+    let is_unnamed = place.secret.is_empty() && !store.secret_keys().is_empty();
+    if is_unnamed && !secrets.contains_key(OWN) {
         return Err(invalid(format!(
             "spec.{field} names no Secret with the credentials of the store."
         )));
@@ -57,27 +70,31 @@ pub(crate) fn why_incomplete(
     if keys.is_empty() {
         return None;
     }
+    let (whose, place) = match name {
+        OWN => ("of the operator for stores", "its own namespace"),
+        name => (name, "this namespace"),
+    };
     let secret = match snapshot.secrets.get(name) {
         Some(Observed::Seen(secret)) => secret,
         Some(Observed::Absent) => {
             return Some((
                 Reason::SecretMissing,
-                format!("the Secret {name} does not exist in this namespace"),
+                format!("the Secret {whose} does not exist in {place}"),
             ));
         }
         Some(Observed::Unknown(why)) => {
             return Some((
                 Reason::SecretUnreadable,
-                format!("the Secret {name} could not be read: {why}"),
+                format!("the Secret {whose} could not be read: {why}"),
             ));
         }
         None => {
-            let why = format!("the Secret {name} was not looked at");
+            let why = format!("the Secret {whose} was not looked at");
             return Some((Reason::SecretUnreadable, why));
         }
     };
     if let Some((key, problem)) = secret.problems.iter().next() {
-        let words = format!("the Secret {name}, key {key}: {problem}");
+        let words = format!("the Secret {whose}, key {key}: {problem}");
         return Some((Reason::SecretIncomplete, words));
     }
     let missing = keys
@@ -86,7 +103,7 @@ pub(crate) fn why_incomplete(
     missing.map(|any| {
         (
             Reason::SecretIncomplete,
-            format!("the Secret {name} has no key {}", any.join(" or ")),
+            format!("the Secret {whose} has no key {}", any.join(" or ")),
         )
     })
 }

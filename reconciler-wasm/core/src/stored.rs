@@ -17,6 +17,19 @@ pub(crate) fn read<T: DeserializeOwned>(
     T::deserialize(value).or_else(|_| serde_path_to_error::deserialize(value))
 }
 
+/// Reads a spec.
+///
+/// # Errors
+/// Why it cannot be followed: what cannot be read, or the words in its place, which say why it could not be said in the
+/// types of the domain.
+pub(crate) fn spec<T: DeserializeOwned>(stored: &Value) -> Result<T, String> {
+    if let Value::String(why) = stored {
+        return Err(format!("{why}."));
+    }
+    read(stored)
+        .map_err(|error| format!("spec.{} cannot be read: {}.", error.path(), error.inner()))
+}
+
 /// Reads the status that an earlier pass left, which `tells` one thing from another.
 ///
 /// # Errors

@@ -10,6 +10,10 @@ impl fmt::Display for BackupRefusal {
             Self::OtherKind { effect, kind } => {
                 write!(f, "{effect} is no effect of the kind {kind}")
             }
+            Self::ForeignCluster(name) => write!(
+                f,
+                "EtcdCluster {name} is not one that this restore describes and may make now"
+            ),
             Self::ForeignKey(key) => write!(f, "{key:?} is not a name that this backup gives"),
             Self::ForeignEndpoint(url) => write!(f, "{url} is not an endpoint of this backup"),
             Self::ForeignFinalizer(name) => {

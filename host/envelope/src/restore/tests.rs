@@ -58,6 +58,7 @@ fn one_reading_at_a_time() {
     let mut snapshot = snapshot_of(own());
     snapshot.restore = Some(Box::new(RestoreView {
         cluster: Observed::Absent,
+        in_the_way: Observed::Absent,
         transfer: Some(Transfer {
             run: "run-0".to_owned(),
             state: TransferState::Running {
@@ -77,6 +78,40 @@ fn one_reading_at_a_time() {
     assert!(check(&proves("dir/k"), &fresh).is_ok());
     fresh.backup.transfer = Some("run-0".to_owned());
     assert!(check(&proves("dir/k"), &fresh).is_err());
+}
+
+#[test]
+fn only_the_cluster_of_the_spec_is_made_and_only_of_a_proven_backup() {
+    let mut resource = own();
+    resource.spec["clusterTemplate"] = json!({"replicas": 3});
+    resource.status = json!({"proof": {"generation": resource.generation}});
+    let seeing = |resource: &Resource, cluster| {
+        let mut snapshot = snapshot_of(resource.clone());
+        snapshot.restore = Some(Box::new(RestoreView {
+            cluster,
+            in_the_way: Observed::Seen(Vec::new()),
+            transfer: None,
+        }));
+        snapshot
+    };
+    let creates = |name: &str, replicas: i64| {
+        action(Effect::Restore(RestoreEffect::CreateCluster {
+            name: name.to_owned(),
+            spec: Box::new(json!({"replicas": replicas})),
+        }))
+    };
+    let proven = seeing(&resource, Observed::Absent);
+    assert_eq!(rules(creates("a", 3), &proven), [""; 0]);
+    assert_eq!(rules(creates("b", 3), &proven), ["Backup"]);
+    assert_eq!(rules(creates("a", 5), &proven), ["Backup"]);
+    let there = Observed::Seen(Box::new(Resource::default()));
+    assert_eq!(
+        rules(creates("a", 3), &seeing(&resource, there)),
+        ["Backup"]
+    );
+    resource.status = Value::Null;
+    let unread = seeing(&resource, Observed::Absent);
+    assert_eq!(rules(creates("a", 3), &unread), ["Backup"]);
 }
 
 #[test]

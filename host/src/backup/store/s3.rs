@@ -31,7 +31,8 @@ pub(super) fn open(block: &S3Store, bucket: &str, secret: &Data) -> Result<Opera
             .ok_or_else(|| format!("key credentials has no {key} in the profile [{PROFILE}]"))
     };
     let endpoint = block.endpoint.as_deref().filter(|url| !url.is_empty());
-    let region = match (value(&config, "region"), endpoint) {
+    let named = block.region.clone().filter(|region| !region.is_empty());
+    let region = match (named.or_else(|| value(&config, "region")), endpoint) {
         (Some(region), _) => region,
         (None, Some(_)) => ANY_REGION.to_owned(),
         (None, None) => {

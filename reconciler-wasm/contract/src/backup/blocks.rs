@@ -18,6 +18,9 @@ pub struct S3Store {
     /// The server, when it is not Amazon's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// Its region, instead of the one in the Secret's `config`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// True puts the bucket into the URL's path instead of its host name, as most servers other than Amazon's want it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force_path_style: Option<bool>,

@@ -71,8 +71,8 @@ pub struct ClusterEndpoint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdBackupDestination {
-    /// An s3:// or gs:// URL, in which `{{ .Name }}`, `{{ .Namespace }}`, `{{ .UID }}` and `{{ .CreationTimestamp }}`
-    /// stand for what they are of the EtcdBackup.
+    /// An s3:// or gs:// URL, in which .Name, .Namespace, .UID and .CreationTimestamp, each in two pairs of braces, stand for
+    /// what they are of the EtcdBackup.
     #[serde(
         default,
         rename = "objectURLTemplate",

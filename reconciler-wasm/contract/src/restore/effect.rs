@@ -1,6 +1,7 @@
 //! What can be done about a restore by itself. What is done to the cluster are effects on the cluster.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{EtcdRestoreStatus, Millis};
 
@@ -22,6 +23,13 @@ pub enum RestoreEffect {
         /// How long it may take.
         within: Millis,
     },
+    /// Makes the cluster that the spec describes, which then is born from the backup.
+    CreateCluster {
+        /// Its name.
+        name: String,
+        /// Its spec, as the dialect stores it.
+        spec: Box<Value>,
+    },
 }
 
 impl RestoreEffect {
@@ -31,6 +39,7 @@ impl RestoreEffect {
         match self {
             Self::UpdateStatus { .. } => "UpdateRestoreStatus",
             Self::Prove { .. } => "ProveSnapshot",
+            Self::CreateCluster { .. } => "CreateCluster",
         }
     }
 
@@ -40,6 +49,7 @@ impl RestoreEffect {
         match self {
             Self::UpdateStatus { .. } => "",
             Self::Prove { key, .. } => key,
+            Self::CreateCluster { name, .. } => name,
         }
     }
 }

@@ -10,6 +10,12 @@ use crate::{Observed, Resource, Transfer};
 pub struct RestoreView {
     /// The EtcdCluster that the spec names.
     pub cluster: Observed<Box<Resource>>,
+    /// Whatever stands where the members of a cluster would be that the restore makes. `Absent` where it was not looked for.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub in_the_way: Observed<Vec<String>>,
     /// What the host reads for this restore, or read last; none after a restart of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,

@@ -80,7 +80,7 @@ pub(super) fn attend(mut course: Course<'_>) -> Decision {
 /// What of it is still stored; none while that cannot be said or may not be touched yet, which is told.
 fn left(course: &mut Course<'_>, spec: &EtcdBackupSpec) -> Option<Vec<String>> {
     course.past_failures();
-    let place = match store::place(spec, "storageType") {
+    let place = match store::place(spec, "storageType", &course.snapshot.secrets) {
         Ok(place) => place,
         Err(invalid) => {
             let words = format!("{} {WAY_OUT}", invalid.message);

@@ -3,7 +3,7 @@
 //! The raw spec stops here. Looks at no other object.
 
 use contract::{
-    BackupPolicy, EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, Resource, RiskyAct,
+    BackupPolicy, EtcdBackupSpec, Finding, FindingKind, Millis, Place, Reason, RiskyAct, Snapshot,
     VERIFY_BY_RESTORE,
 };
 
@@ -51,14 +51,9 @@ pub(super) enum Rehearsals {
 ///
 /// # Errors
 /// The first thing that makes the spec impossible to follow, in words.
-pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
-    let spec: EtcdBackupSpec = stored::read(&resource.spec).map_err(|error| {
-        invalid(format!(
-            "spec.{} cannot be read: {}.",
-            error.path(),
-            error.inner()
-        ))
-    })?;
+pub(super) fn plan(snapshot: &Snapshot) -> Result<Plan, Finding> {
+    let resource = &snapshot.resource;
+    let spec: EtcdBackupSpec = stored::spec(&resource.spec).map_err(invalid)?;
     let named = spec.cluster_ref.as_ref().map(|named| named.name.clone());
     let cluster = named.filter(|name| !name.is_empty());
     let urls = spec.etcd_endpoints.as_deref().unwrap_or_default();
@@ -92,7 +87,7 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
         .client_tls_secret
         .clone()
         .filter(|name| !name.is_empty());
-    let place = store::place(&spec, "storageType")?;
+    let place = store::place(&spec, "storageType", &snapshot.secrets)?;
     let policy = spec.backup_policy.clone().unwrap_or_default();
     if let Some(seconds) = policy.backup_interval_in_second.filter(|value| *value < 0) {
         return Err(invalid(format!(
@@ -109,6 +104,12 @@ pub(super) fn plan(resource: &Resource) -> Result<Plan, Finding> {
     let retention = Retention::of(&policy).map_err(in_policy)?;
     let rhythm = Rhythm::of(&policy, &resource.uid).map_err(in_policy)?;
     let rehearsals = rehearsals(&policy).map_err(in_policy)?;
+    if rehearsals.is_some() && place.secret.is_empty() && !place.store.secret_keys().is_empty() {
+        return Err(invalid(
+            "spec.backupPolicy.verify restores in a pod of this namespace, which has a Secret of this namespace alone, and the spec names none. Name one, or take verify out."
+                .to_owned(),
+        ));
+    }
     if let Some(seconds) = policy.timeout_in_second.filter(|value| *value < 0) {
         return Err(invalid(format!(
             "spec.backupPolicy.timeoutInSecond {seconds} is negative. Leave it out or set it to 0 or more."

@@ -7,7 +7,7 @@ use contract::{
     RestorationStage, RestorePhase, RestoreView,
 };
 
-use super::{Course, Plan, wait};
+use super::{Course, Plan, make, wait};
 use crate::{clock, stored};
 
 /// The condition of a cluster that tells of its restoration.
@@ -34,6 +34,10 @@ pub(super) fn follow(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
     };
     let cluster = match &view.cluster {
         Observed::Seen(cluster) => cluster,
+        Observed::Absent if plan.template.is_some() => {
+            make::make(course, plan, view);
+            return;
+        }
         Observed::Absent => {
             held(
                 course,
@@ -52,6 +56,9 @@ pub(super) fn follow(course: &mut Course<'_>, plan: &Plan, view: &RestoreView) {
             return;
         }
     };
+    if make::is_anothers(course, plan, cluster) {
+        return;
+    }
     let Some(status) = status(cluster).filter(|_| !cluster.status.is_null()) else {
         held(
             course,

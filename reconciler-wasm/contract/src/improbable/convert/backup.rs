@@ -202,7 +202,7 @@ fn store_from(
         )),
         (Some(template), None, None) => {
             let url = url::filled(&template, subject, times, TEMPLATE, not_carried)?;
-            url::store_of(&url, TEMPLATE, secret, not_carried)
+            url::store_of(&url, TEMPLATE, secret)
         }
         (None, Some(bucket), local) => {
             if local.is_some() {
@@ -247,19 +247,25 @@ fn store_of_old(
         ));
     }
     let secret = named.as_ref().map(|named| named.name.as_str()).or(secret);
-    let words = match times {
-        Times::Once => {
-            "v0.2.0 named the object after the time, and here it has the name of the EtcdBackup"
-        }
-        Times::AgainAndAgain => {
-            "v0.2.0 named each object after the time, and here revision and time are at its end"
-        }
+    let (name, words) = match (times, subject.created) {
+        (Times::Once, Some(created)) => (
+            created,
+            "v0.2.0 named the object after the time at which it began, and here that is when the EtcdBackup was created",
+        ),
+        (Times::Once, None) => (
+            subject.name,
+            "v0.2.0 named the object after the time, and here it has the name of the EtcdBackup",
+        ),
+        (Times::AgainAndAgain, _) => (
+            subject.name,
+            "v0.2.0 named each object after the time, and here revision and time are at its end",
+        ),
     };
     not_carried.push(left(field, words));
-    let url = format!("gs://{}/{}.db", bucket.bucket_name, subject.name);
-    let mut store = url::store_of(&url, field, secret, not_carried)?;
+    let url = format!("gs://{}/{name}.db", bucket.bucket_name);
+    let mut store = url::store_of(&url, field, secret)?;
     store.gcs = store.gcs.map(|gcs| GcsStore {
-        path: format!("{}/{}.db", bucket.bucket_name, subject.name),
+        path: format!("{}/{name}.db", bucket.bucket_name),
         ..gcs
     });
     Ok(store)

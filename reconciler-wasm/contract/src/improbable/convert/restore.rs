@@ -37,7 +37,7 @@ pub fn restore_from(
         storage_type,
         s3,
         gcs,
-    } = url::store_of(object_url, OBJECT_URL, secret, &mut not_carried).map_err(|why| vec![why])?;
+    } = url::store_of(object_url, OBJECT_URL, secret).map_err(|why| vec![why])?;
     if gcs.is_some() {
         not_carried.push(left(
             OBJECT_URL,
@@ -52,6 +52,7 @@ pub fn restore_from(
             backup_storage_type: storage_type,
             replaces: None,
             bump_revision: *bump_revision,
+            cluster_template: None,
             s3,
             abs: None,
             gcs,

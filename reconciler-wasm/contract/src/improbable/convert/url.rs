@@ -24,12 +24,7 @@ pub(super) enum Times {
 ///
 /// # Errors
 /// It names none that can be said in the first dialect.
-pub(super) fn store_of(
-    url: &str,
-    field: &str,
-    secret: Option<&str>,
-    not_carried: &mut Vec<NotCarried>,
-) -> Result<Store, NotCarried> {
+pub(super) fn store_of(url: &str, field: &str, secret: Option<&str>) -> Result<Store, NotCarried> {
     let refuse = |why: String| left(field, why);
     let (scheme, rest) = url
         .split_once("://")
@@ -68,7 +63,7 @@ pub(super) fn store_of(
             endpoint: None,
         });
     } else {
-        store.s3 = Some(bucket_of_s3(path, secret, query, field, not_carried)?);
+        store.s3 = Some(bucket_of_s3(path, secret, query, field)?);
     }
     let spec = EtcdBackupSpec {
         storage_type: store.storage_type.clone(),
@@ -89,7 +84,6 @@ fn bucket_of_s3(
     secret: String,
     query: &str,
     field: &str,
-    not_carried: &mut Vec<NotCarried>,
 ) -> Result<S3Store, NotCarried> {
     let refuse = |why: String| left(field, why);
     let mut store = S3Store {
@@ -111,13 +105,7 @@ fn bucket_of_s3(
         };
         match name {
             "endpoint" => store.endpoint = Some(value).filter(|value| !value.is_empty()),
-            "region" => not_carried.push(left(
-                field,
-                format!(
-                    "region={value} belongs into the key config of the Secret {}",
-                    store.aws_secret
-                ),
-            )),
+            "region" => store.region = Some(value).filter(|value| !value.is_empty()),
             "s3ForcePathStyle" => store.force_path_style = truth()?.then_some(true),
             "disableSSL" => is_plain = truth()?,
             other => {
@@ -176,7 +164,9 @@ pub(super) fn url_of(
             let endpoint = endpoint.map(|endpoint| format!("endpoint={}", encoded(&endpoint)));
             let style = block.force_path_style.unwrap_or_default();
             let style = style.then(|| "s3ForcePathStyle=true".to_owned());
-            let settings: Vec<String> = endpoint.into_iter().chain(style).collect();
+            let region = block.region.filter(|region| !region.is_empty());
+            let region = region.map(|region| format!("region={}", encoded(&region)));
+            let settings: Vec<String> = endpoint.into_iter().chain(region).chain(style).collect();
             let query = if settings.is_empty() { "" } else { "?" };
             format!("s3://{path}{query}{}", settings.join("&"))
         }
@@ -240,6 +230,7 @@ pub(super) fn filled(
                     filled.push_str(subject.name);
                 }
             }
+            (_, ".CreationTimestamp", Some(known)) => filled.push_str(&as_go_prints(known)),
             (_, _, Some(known)) => filled.push_str(known),
             (_, _, None) => {
                 return Err(refuse(format!(
@@ -258,6 +249,14 @@ pub(super) fn filled(
         ));
     }
     Ok(filled)
+}
+
+/// A time as the template printed it: Go's own form, whose `+` came out as `&#43;` there.
+fn as_go_prints(time: &str) -> String {
+    match time.strip_suffix('Z').and_then(|time| time.split_once('T')) {
+        Some((day, time)) => format!("{day} {time} +0000 UTC"),
+        None => time.to_owned(),
+    }
 }
 
 /// A text of a URL; none where a percent sign begins no character.

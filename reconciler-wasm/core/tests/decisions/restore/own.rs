@@ -25,6 +25,7 @@ fn snapshot(status: &EtcdRestoreStatus) -> Snapshot {
     snapshot.secrets = BTreeMap::from([("aws".to_owned(), Observed::Seen(secret))]);
     snapshot.restore = Some(Box::new(RestoreView {
         cluster: Observed::Absent,
+        in_the_way: Observed::Absent,
         transfer: None,
     }));
     snapshot
@@ -130,6 +131,75 @@ fn a_backup_that_is_none_fails_for_good_and_says_why() {
         over.resource.status = json!(status);
         assert!(decide(&over).actions.is_empty(), "never again");
     }
+}
+
+/// A restore of a dialect in which it makes its cluster, once its backup was read.
+fn making(in_the_way: Observed<Vec<String>>) -> Snapshot {
+    let mut snapshot = snapshot(&EtcdRestoreStatus {
+        proof: Some(super::proof("3.6.0")),
+        ..EtcdRestoreStatus::default()
+    });
+    snapshot.resource.spec["clusterTemplate"] = json!({"replicas": 3});
+    snapshot.restore.as_mut().unwrap().in_the_way = in_the_way;
+    snapshot
+}
+
+fn creates(decision: &Decision) -> bool {
+    let mut actions = decision.actions.iter();
+    actions.any(|action| {
+        matches!(
+            action.effect,
+            Effect::Restore(RestoreEffect::CreateCluster { .. })
+        )
+    })
+}
+
+#[test]
+fn a_restore_that_makes_its_cluster_makes_it_once_the_backup_is_proven_and_nothing_is_in_the_way() {
+    let decision = decide(&making(Observed::Seen(Vec::new())));
+    assert!(creates(&decision));
+    assert_eq!(status(&decision).phase, RestorePhase::Restoring);
+    for not_known in [Observed::Absent, Observed::Unknown("no".to_owned())] {
+        let decision = decide(&making(not_known));
+        assert!(!creates(&decision) && status(&decision).reason.is_empty());
+    }
+    let mut unread = making(Observed::Seen(Vec::new()));
+    unread.resource.status = serde_json::Value::Null;
+    assert!(!creates(&decide(&unread)), "it was not read yet");
+    let mut begun = making(Observed::Seen(Vec::new()));
+    begun.resource.status["startedAt"] = json!("2026-11-18T11:06:39Z");
+    let decision = decide(&begun);
+    assert!(!creates(&decision), "somebody deleted it");
+    assert!(status(&decision).reason.contains("was deleted"));
+}
+
+#[test]
+fn a_restore_that_makes_its_cluster_fails_where_a_foreign_claim_pod_or_cluster_is() {
+    let claim = "PersistentVolumeClaim kv-0".to_owned();
+    let taken = making(Observed::Seen(vec![claim.clone()]));
+    let mut living = making(Observed::Absent);
+    let cluster = |by: &str| {
+        let annotations = BTreeMap::from([(
+            contract::names::RESTORED_BY_ANNOTATION.to_owned(),
+            by.to_owned(),
+        )]);
+        Observed::Seen(Box::new(Resource {
+            annotations,
+            ..Resource::default()
+        }))
+    };
+    living.restore.as_mut().unwrap().cluster = cluster("somebody");
+    for (snapshot, words) in [(taken, claim.as_str()), (living.clone(), "exists already")] {
+        let decision = decide(&snapshot);
+        let status = status(&decision);
+        assert!(status.reason.contains(words), "{}", status.reason);
+        assert_eq!(status.phase, RestorePhase::Failed);
+        let mut actions = decision.actions.iter();
+        assert!(actions.any(|action| matches!(action.effect, Effect::Event { .. })));
+        assert!(!creates(&decision));
+    }
+    living.restore.as_mut().unwrap().cluster = cluster(RESTORE_UID);
+    assert!(status(&decide(&living)).reason.is_empty(), "it is its own");
 }
 
 #[test]
