@@ -4,6 +4,7 @@
 
 mod estranged;
 mod member;
+mod pod;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use contract::{
     Snapshot, Volume, names,
 };
 
-pub(crate) use member::{Disk, Health, Member, has_ended, is_out_of_memory, says_no_data};
+pub(crate) use member::{Disk, Health, Member};
+pub(crate) use pod::{has_ended, is_out_of_memory, says_no_data};
 
 use crate::quorum::Votes;
 use crate::validate::Cluster;
