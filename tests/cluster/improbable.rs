@@ -4,6 +4,7 @@
 
 mod backups;
 mod beside;
+mod left;
 mod life;
 mod restores;
 mod theirs;
@@ -123,6 +124,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::nothing_is_done_while_its_operator_renews_a_lock",
             beside::held_off,
+        ),
+        scenarios.trial(
+            "improbable::a_living_cluster_that_its_operator_left_is_told_and_left_alone",
+            left::is_left_alone,
         ),
         scenarios.trial(
             "improbable::certificates_budget_and_other_optional_fields_are_in_effect",

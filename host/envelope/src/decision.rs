@@ -148,6 +148,8 @@ fn judge(
             .filter(|lock| lock.may_be_held(snapshot.now))
         {
             refusals.push(Refusal::OldOperator(lock.holder.clone()));
+        } else if let Some(child) = snapshot.old_children().names().next() {
+            refusals.push(Refusal::OldChild(child.to_owned()));
         }
     }
     require(action, before, refusals);

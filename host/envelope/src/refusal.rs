@@ -61,6 +61,8 @@ pub enum Refusal {
     },
     /// The archived operator may be at work on the same cluster; this one holds its lock.
     OldOperator(String),
+    /// The archived operator's pods or claims, of which this is one, are of the same cluster and not taken over.
+    OldChild(String),
     /// The resource is being deleted.
     Deleting {
         /// The effect.

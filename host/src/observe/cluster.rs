@@ -19,6 +19,9 @@ pub(super) async fn snapshot(
     memory: &mut Memory,
 ) -> Snapshot {
     find_unlabelled(client, key, &resource, &mut objects).await;
+    if recorded_cluster(&resource).is_none() {
+        find_old(client, key, &mut objects).await;
+    }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
     let now = Millis(jiff::Timestamp::now().as_millisecond());
@@ -88,6 +91,29 @@ async fn find_unlabelled(
     pods.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
+/// Adds what the dialect's archived operator made, which no cache shows. What cannot be looked for may be there.
+async fn find_old(client: &Client, key: &ClusterKey, objects: &mut Objects) {
+    if let Some((pods, volumes)) = live::old_children(client, key).await {
+        join(&mut objects.pods, pods, |pod| &pod.name);
+        join(&mut objects.volumes, volumes, |volume| &volume.name);
+    }
+}
+
+/// Both lists as one, in the order of names.
+fn join<T>(known: &mut Observed<Vec<T>>, found: Observed<Vec<T>>, name: fn(&T) -> &String) {
+    let Observed::Seen(standing) = known else {
+        return;
+    };
+    match found {
+        Observed::Seen(found) => {
+            standing.extend(found);
+            standing.sort_by(|one, other| name(one).cmp(name(other)));
+        }
+        Observed::Unknown(why) => *known = Observed::Unknown(why),
+        Observed::Absent => {}
+    }
+}
+
 /// Objects of others are found by refused applies; each pass looks whether they are still in the way.
 async fn recheck_foreign(client: &Client, key: &ClusterKey, memory: &mut Memory) {
     for mut foreign in std::mem::take(&mut memory.foreign) {
@@ -101,5 +127,24 @@ async fn recheck_foreign(client: &Client, key: &ClusterKey, memory: &mut Memory)
             }
             Err(_unreadable) => memory.foreign.push(foreign),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the archived operator left and nobody could look for may be there: an empty list would let a cluster be born.
+    #[test]
+    fn old_children_that_cannot_be_listed_make_the_list_unknown() {
+        let joined = |mut known: Observed<Vec<String>>, found| {
+            join(&mut known, found, |name| name);
+            known
+        };
+        let seen = |names: &[&str]| Observed::Seen(names.iter().map(ToString::to_string).collect());
+        let unknown = Observed::Unknown("forbidden".to_owned());
+        assert_eq!(joined(seen(&["b"]), seen(&["a"])), seen(&["a", "b"]));
+        assert_eq!(joined(seen(&["b"]), unknown.clone()), unknown);
+        assert_eq!(joined(unknown.clone(), seen(&["a"])), unknown);
     }
 }

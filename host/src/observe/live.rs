@@ -108,6 +108,21 @@ pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
     }
 }
 
+/// Lists the pods and claims that the dialect's archived operator made for the cluster, where the watches do not show them.
+pub(super) async fn old_children(
+    client: &Client,
+    key: &ClusterKey,
+) -> Option<(
+    Observed<Vec<contract::Pod>>,
+    Observed<Vec<contract::Volume>>,
+)> {
+    let selector = key.dialect.predecessors_selector(&key.name)?;
+    Some(tokio::join!(
+        select(client, key, &selector, project::pod),
+        select(client, key, &selector, project::volume),
+    ))
+}
+
 async fn list<K, T>(client: &Client, key: &ClusterKey, project: fn(K) -> T) -> Observed<Vec<T>>
 where
     K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -115,8 +130,23 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
+    select(client, key, &key.dialect.selector(&key.name), project).await
+}
+
+async fn select<K, T>(
+    client: &Client,
+    key: &ClusterKey,
+    selector: &str,
+    project: fn(K) -> T,
+) -> Observed<Vec<T>>
+where
+    K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
     let api: Api<K> = Api::namespaced(client.clone(), &key.namespace);
-    let params = ListParams::default().labels(&key.dialect.selector(&key.name));
+    let params = ListParams::default().labels(selector);
     match within(|| K::plural(&()).into_owned(), api.list(&params)).await {
         // The API server lists in the order of names.
         Ok(list) => Observed::Seen(list.items.into_iter().map(project).collect()),

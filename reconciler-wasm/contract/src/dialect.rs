@@ -255,6 +255,15 @@ impl Dialect {
         self.conventions().predecessor
     }
 
+    /// What selects children of a cluster that the archived operator made, where [`Self::selector`] does not.
+    #[must_use]
+    pub fn predecessors_selector(self, cluster: &str) -> Option<String> {
+        let marks = self.predecessor().marks.as_ref()?;
+        let ((label, value), lacks) = (marks.has, marks.lacks);
+        let own = self.cluster_label();
+        Some(format!("{label}={value},{own}={cluster},!{lacks}"))
+    }
+
     /// What is stored, as a resource whose spec and status are those of the domain. The group stays the dialect's.
     #[must_use]
     pub fn read(self, stored: Resource) -> Resource {
@@ -328,6 +337,16 @@ mod tests {
             "spec.replicas 8; set spec.podTemplate.metadata.labels or spec.storage.volumeClaimTemplate. What spec.podTemplate \
              asks for: spec.podTemplate.resources.limits.memory"
         );
+    }
+
+    /// One that both selectors find would count twice, and as somebody else's.
+    #[test]
+    fn children_of_the_archived_operator_are_selected_apart_from_those_made_here() {
+        let selector = Dialect::Improbable.predecessors_selector("kv");
+        let expected = "app.kubernetes.io/name=etcd,etcd.improbable.io/cluster-name=kv,!app";
+        assert_eq!(selector.as_deref(), Some(expected));
+        assert!(Dialect::Improbable.labels("kv").contains_key("app"));
+        assert_eq!(Dialect::Coreos.predecessors_selector("kv"), None);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! Their locks are Endpoints and ConfigMaps, this operator's is a Lease; neither excludes the other. The host reads the
 //! lock, decisions and the envelope judge it with the one rule that stands here.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::Millis;
+use crate::{Millis, Snapshot, improbable, names};
 
 /// The kind of object that an archived operator locks.
 #[derive(
@@ -39,6 +41,17 @@ pub struct Predecessor {
     pub namespace: Option<&'static str>,
     /// What it locks, in its own namespace: its releases differ.
     pub locks: &'static [(LockKind, &'static str)],
+    /// Labels by which its pods and claims are known beside that of the cluster, where they are not those that are given here.
+    pub marks: Option<Marks>,
+}
+
+/// What tells children that an archived operator made from those that are made here.
+#[derive(Debug)]
+pub struct Marks {
+    /// A label and its value that they have.
+    pub has: (&'static str, &'static str),
+    /// A label that they lack.
+    pub lacks: &'static str,
 }
 
 /// Of the first dialect: coreos etcd-operator.
@@ -46,6 +59,7 @@ pub(crate) static COREOS: Predecessor = Predecessor {
     deployment: "etcd-operator",
     namespace: None,
     locks: &[(LockKind::Endpoints, ETCD_OPERATOR)],
+    marks: None,
 };
 
 /// Of the second dialect: improbable's etcd-cluster-operator, the final state and v0.2.0.
@@ -59,6 +73,10 @@ pub(crate) static IMPROBABLE: Predecessor = Predecessor {
         ),
         (LockKind::ConfigMap, "controller-leader-election-helper"),
     ],
+    marks: Some(Marks {
+        has: (improbable::APP_LABEL, names::APP),
+        lacks: names::APP_LABEL,
+    }),
 };
 
 const ETCD_OPERATOR: &str = "etcd-operator";
@@ -111,6 +129,59 @@ impl OldLock {
         !self.holder.is_empty()
             && self.unchanged_for < self.lasts
             && now.since(self.renewed) < FORGOTTEN
+    }
+}
+
+/// What the archived operator of a dialect made for a cluster, and which stands unchanged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OldChildren<'a> {
+    /// Names of its pods.
+    pub pods: Vec<&'a str>,
+    /// Names of its volume claims.
+    pub claims: Vec<&'a str>,
+}
+
+impl<'a> OldChildren<'a> {
+    /// All of them.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.pods.iter().chain(&self.claims).copied()
+    }
+}
+
+impl Snapshot {
+    /// Pods and claims of the archived operator, which this operator neither made nor took over: nothing is done beside
+    /// them. None once the cluster's id is recorded.
+    #[must_use]
+    pub fn old_children(&self) -> OldChildren<'_> {
+        let resource = &self.resource;
+        let Some(marks) = &resource.dialect().predecessor().marks else {
+            return OldChildren::default();
+        };
+        if resource
+            .status
+            .get("clusterId")
+            .is_some_and(|id| !id.is_null())
+        {
+            return OldChildren::default();
+        }
+        let is_old = |owner: &Option<String>, labels: &BTreeMap<String, String>| {
+            let (label, value) = marks.has;
+            owner.as_deref() != Some(resource.uid.as_str())
+                && labels.get(label).is_some_and(|found| found == value)
+                && !labels.contains_key(marks.lacks)
+        };
+        let pods = self.objects.pods.seen().into_iter().flatten();
+        let claims = self.objects.volumes.seen().into_iter().flatten();
+        OldChildren {
+            pods: pods
+                .filter(|pod| is_old(&pod.owner, &pod.labels))
+                .map(|pod| pod.name.as_str())
+                .collect(),
+            claims: claims
+                .filter(|claim| is_old(&claim.owner, &claim.labels))
+                .map(|claim| claim.name.as_str())
+                .collect(),
+        }
     }
 }
 

@@ -156,7 +156,9 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
-    } else if !adopt::is_held_off(situation, &mut step) {
+    } else if !adopt::is_held_off(situation, &mut step)
+        && !adopt::is_beside_old(situation, &mut step)
+    {
         step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);
         failures::tell(&situation.snapshot.outcomes, &mut step);

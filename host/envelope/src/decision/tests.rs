@@ -192,6 +192,30 @@ fn beside_an_archived_operator_at_work_there_are_status_and_events_only() {
     assert_eq!(rules(15_000, busy()), [""; 0]);
 }
 
+/// A Service with this operator's selector would part the members of the archived one.
+#[test]
+fn beside_pods_and_claims_of_the_archived_operator_there_are_status_and_events_only() {
+    let mut snapshot = snapshot_of(Resource {
+        api_version: contract::Dialect::Improbable.api_version(),
+        status: json!({}),
+        ..resource()
+    });
+    let claim = json!({
+        "name": "kv-0", "uid": "uid-claim", "resourceVersion": "1", "created": 0, "phase": "Bound",
+        "labels": {"app.kubernetes.io/name": "etcd", "etcd.improbable.io/cluster-name": "kv"},
+    });
+    let claim = serde_json::from_value(claim).expect("a claim");
+    snapshot.objects.volumes = contract::Observed::Seen(vec![claim]);
+    let rules = |actions: Vec<Action>| {
+        let refusals = permit(&decision(actions), &snapshot).err();
+        let refusals = refusals.unwrap_or_default();
+        let rules = refusals.iter().map(crate::Refusal::rule);
+        rules.collect::<Vec<_>>()
+    };
+    assert!(!rules(vec![event("AwaitingAdoption", "x")]).contains(&"OldChild"));
+    assert!(rules(vec![apply("service", service_json())]).contains(&"OldChild"));
+}
+
 #[test]
 fn nothing_is_built_from_a_spec_that_cannot_be_read() {
     let odd = Resource {

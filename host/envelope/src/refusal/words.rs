@@ -34,6 +34,10 @@ impl fmt::Display for Refusal {
                 f,
                 "{holder} holds the lock of the archived operator: only status and events are allowed"
             ),
+            Self::OldChild(name) => write!(
+                f,
+                "{name} is of the archived operator and not taken over: only status and events are allowed beside it"
+            ),
             Self::Deleting { effect, target } => write!(
                 f,
                 "the cluster is being deleted: {effect} {target} is not allowed, only its status and events are"

@@ -1,7 +1,8 @@
 //! Takes over living clusters that another operator made, as they are.
 //!
 //! # Flow
-//! 1. While the archived operator may hold its lock, nothing is done beside it.
+//! 1. While the archived operator may hold its lock, nothing is done beside it; nor beside pods and claims of its that are
+//!    not taken over.
 //! 2. A cluster without a record is known by its pods and by a member list that a quorum confirms; its id is recorded.
 //!    What the old operator thought of it (`status.phase`) decides nothing.
 //! 3. Where no quorum answers, pods that ended or are gone are made again on the claims that stand, sealed.
@@ -54,6 +55,38 @@ pub(super) fn is_held_off(situation: &Situation<'_>, step: &mut Step) -> bool {
         ),
     );
     step.look_again(LATER, Reason::OldOperatorActive);
+    true
+}
+
+/// Whether pods or claims stand that the archived operator made in a shape that is not taken over. Nothing is done beside
+/// them: a Service that selects other labels would part their members, and an empty cluster would hide their data.
+pub(super) fn is_beside_old(situation: &Situation<'_>, step: &mut Step) -> bool {
+    let old = situation.snapshot.old_children();
+    if old.names().next().is_none() {
+        return false;
+    }
+    let name = &situation.snapshot.resource.name;
+    let claims = if old.claims.is_empty() {
+        "no volume claims".to_owned()
+    } else {
+        format!("the volume claims {}", old.claims.join(", "))
+    };
+    let message = if old.pods.is_empty() {
+        format!(
+            "The archived operator left {claims} of a cluster {name}, which may hold its data and are not taken up. Nothing is \
+             done beside them. If the data is not needed, delete them; else create this cluster under another name and \
+             restore a backup into it."
+        )
+    } else {
+        format!(
+            "The archived operator's pods {} of this cluster stand, with {claims}. They are not taken over, and all of them \
+             and their Service are left as they are; the members go on without an operator. To move the data: store a \
+             snapshot of it, and restore it into a cluster of another name.",
+            old.pods.join(", ")
+        )
+    };
+    step.find(FindingKind::Blocked, Reason::AwaitingAdoption, message);
+    step.look_again(LATER, Reason::AwaitingAdoption);
     true
 }
 

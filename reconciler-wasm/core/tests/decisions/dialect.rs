@@ -169,6 +169,68 @@ fn claims_of_unknown_or_several_clusters_are_left_and_no_empty_one_is_born_besid
     }
 }
 
+/// What the archived operator made has not the label by which children are selected here.
+fn beside_old(pods: bool) -> World {
+    let mut world = again();
+    let mut labels = Dialect::Improbable.labels("shop");
+    labels.remove("app");
+    for claim in claims(&mut world) {
+        claim.owner = None;
+        claim.annotations.clear();
+        claim.labels = labels.clone();
+    }
+    if pods {
+        let mut pod = healthy(3).pods()[0].clone();
+        pod.name = "shop-0-x2x4k".to_owned();
+        pod.owner = Some("uid-of-a-replica-set".to_owned());
+        pod.labels = labels;
+        world.snapshot.objects.pods = Observed::Seen(vec![pod]);
+    }
+    world
+}
+
+/// A Service that selects other labels would part its members, and an empty cluster would hide its data.
+#[test]
+fn beside_pods_and_claims_of_the_archived_operator_nothing_is_done() {
+    let mut forming = beside_old(true);
+    forming.status.birth = written(&empty(improbable(fresh(3))).decide())
+        .unwrap()
+        .birth;
+    for (world, words) in [
+        (beside_old(true), "shop-0-x2x4k"),
+        (
+            beside_old(false),
+            "left the volume claims shop-m0, shop-m1, shop-m2",
+        ),
+        (forming, "shop-0-x2x4k"),
+    ] {
+        let had = world.status.birth.clone();
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        assert!(reports(&decision, Reason::AwaitingAdoption));
+        let told = decision
+            .report
+            .findings
+            .iter()
+            .map(|one| one.message.as_str());
+        let told = told.collect::<Vec<_>>().join("\n");
+        assert!(told.contains(words), "{told}");
+        assert_eq!(written(&decision).unwrap().birth, had);
+    }
+}
+
+/// A pod that lost its label is no reason to leave a cluster of this operator alone.
+#[test]
+fn a_cluster_with_a_record_goes_on_beside_what_looks_like_the_archived_operators() {
+    let mut world = improbable(healthy(3));
+    let mut labels = Dialect::Improbable.labels("shop");
+    labels.remove("app");
+    world.pods()[0].labels = labels.clone();
+    world.pods()[1].labels = labels;
+    world.pods()[1].owner = None;
+    assert!(!reports(&world.decide(), Reason::AwaitingAdoption));
+}
+
 /// Whoever reads a condition looks for the field in their own manifest.
 #[test]
 fn fields_are_named_as_the_dialect_names_them() {
