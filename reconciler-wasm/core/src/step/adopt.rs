@@ -18,7 +18,7 @@ use contract::{
 
 use super::repair::BEFORE_REPLACEMENT;
 use super::{LATER, SOON, Step, birth::apply, ended, furnish, issue, left};
-use crate::assess::{Living, Situation, has_ended, name_of};
+use crate::assess::{Living, Situation, has_ended, name_of, says_no_data};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -163,14 +163,21 @@ pub(super) fn take_over(
         step.look_again(SOON, Reason::AwaitingAdoption);
         return;
     }
+    let mut pods = living.pods.values();
+    let found = if !living.pods.is_empty() && pods.all(|pod| says_no_data(Some(pod))) {
+        " etcd finds no data on any of them."
+    } else {
+        ""
+    };
     step.find(
         FindingKind::Blocked,
         Reason::AwaitingAdoption,
-        "Pods or volume claims of this cluster stand, but its status holds neither a cluster id nor a plan, and no \
-         quorum of members answers. No cluster is founded in their place, and no claim is given up. Waiting for a \
-         quorum; look at the pods, or restore from a backup. If the data is not needed, delete those pods and volume \
-         claims."
-            .to_owned(),
+        format!(
+            "Pods or volume claims of this cluster stand, but its status holds neither a cluster id nor a plan, and no \
+             quorum of members answers.{found} No cluster is founded in their place, and no claim is given up. Waiting for a \
+             quorum; look at the pods, or restore from a backup. If the data is not needed, delete those pods and volume \
+             claims."
+        ),
     );
     step.look_again(LATER, Reason::AwaitingAdoption);
 }
