@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tests::scenario::Scenario;
+use tests::testbed::wait;
 use tokio::time::Instant;
 
-use super::OF_THE_FINAL_STATE;
 use super::theirs::{PEERS, Theirs};
+use super::{OF_THE_FINAL_STATE, PATIENCE};
 
 /// Of v0.2.0, and of the final state.
 const LOCKS: [&str; 2] = [
@@ -34,8 +35,15 @@ pub(super) async fn held_off(scenario: &mut Scenario) -> Result<()> {
                 ensure!(made.is_empty(), "beside {lock} were made: {made:?}");
             }
         }
-        let told = cluster.status().await?["conditions"].to_string();
-        ensure!(told.contains(&format!("/{lock})")), "{told}");
+        // The one before it counts as renewed for a while.
+        let named = format!("/{lock})");
+        wait::until("the name of the lock", PATIENCE, async || {
+            renew(scenario, lock).await?;
+            let told = cluster.status().await?["conditions"].to_string();
+            ensure!(told.contains(&named), "{told}");
+            Ok(())
+        })
+        .await?;
     }
     cluster.becomes_healthy(1).await
 }
