@@ -55,8 +55,7 @@ fn served_rules() -> Vec<PolicyRule> {
         ),
         // A restore makes its cluster there.
         rule(improbable::GROUP, &[PLURAL], &[&WATCH, &["create"]]),
-        rule(improbable::GROUP, &[restores], &[&WATCH]),
-        rule(improbable::GROUP, &[backups], &[&WATCH, &["patch"]]),
+        rule(improbable::GROUP, &[backups, restores], &[&WATCH]),
         rule(
             improbable::GROUP,
             &[
