@@ -4,9 +4,10 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tests::scenario::Scenario;
+use tests::testbed::wait;
 
 use super::theirs::{PEERS, Theirs};
-use super::{OF_THE_RELEASE, merge};
+use super::{OF_THE_RELEASE, PATIENCE, merge};
 use crate::upgrade;
 
 const NAME: &str = "my-cluster";
@@ -17,11 +18,27 @@ const MEMBERS: [&str; 3] = ["my-cluster-0", "my-cluster-1", "my-cluster-2"];
 pub(super) async fn is_left_alone(scenario: &mut Scenario) -> Result<()> {
     upgrade::load(scenario, &[VERSION]).await?;
     scenario.stop_operator().await?;
+    // Its pods ran as etcd's image does.
+    let allow = "pod-security.kubernetes.io/enforce=privileged";
+    let namespace = scenario.namespace();
+    scenario
+        .kubectl(&["label", "namespace", namespace, allow, "--overwrite"])
+        .await?;
     let mut manifest: Value = serde_yaml::from_str(OF_THE_RELEASE)?;
     merge(&mut manifest["spec"], &json!({"version": VERSION}));
     let manifest = manifest.to_string();
     let cluster = Theirs::apply(scenario, &manifest, NAME).await?;
     make(scenario, &cluster).await?;
+    wait::until("the pods of its ReplicaSets", PATIENCE, async || {
+        let pods = cluster.labelled("pods").await?;
+        let mut phases = pods.iter().map(|pod| &pod["status"]["phase"]);
+        ensure!(
+            pods.len() == MEMBERS.len() && phases.all(|phase| phase == "Running"),
+            "pods are {pods:?}"
+        );
+        Ok(())
+    })
+    .await?;
     cluster.etcdctl(&["put", "kept", "yes"]).await?;
     let before = standing(&cluster).await?;
 
