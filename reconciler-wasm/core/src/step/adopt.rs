@@ -152,9 +152,11 @@ pub(super) fn take_over(
         }
         furnish::furnish(cluster, situation, None, step);
     }
+    let before = step.actions.len();
     bring_back(cluster, situation, living, step);
+    let is_making = step.actions.len() > before;
     furnish::hold_back_failing(situation, step);
-    if are_starting(situation, living) {
+    if are_starting(situation, living, is_making) {
         step.find(
             FindingKind::Waiting,
             Reason::AwaitingAdoption,
@@ -188,7 +190,7 @@ fn is_kept(claim: &Volume) -> bool {
 }
 
 /// Whether pods on claims that were taken up have not had their time yet.
-fn are_starting(situation: &Situation<'_>, living: &Living<'_>) -> bool {
+fn are_starting(situation: &Situation<'_>, living: &Living<'_>, is_making: bool) -> bool {
     let ages = living
         .pods
         .values()
@@ -196,7 +198,7 @@ fn are_starting(situation: &Situation<'_>, living: &Living<'_>) -> bool {
     living.volumes.values().any(|claim| is_kept(claim))
         && ages
             .min()
-            .is_none_or(|youngest| youngest < BEFORE_REPLACEMENT)
+            .map_or(is_making, |youngest| youngest < BEFORE_REPLACEMENT)
 }
 
 /// Records the id that a quorum of this resource's own pods confirms. Says whether it did.

@@ -127,7 +127,18 @@ fn members_start_sealed_on_the_claims_that_were_taken_up() {
         assert_eq!(annotations[names::INITIAL_STATE_ANNOTATION], "existing");
         assert!(pre.claim_uid.is_some() && pre.birth_token.is_none());
     }
-    assert!(reports(&decision, Reason::AwaitingAdoption));
+    assert!(is_waiting(&decision));
+    // Nothing can be started on claims whose volumes are lost, and that is said.
+    for claim in claims(&mut world) {
+        claim.phase = contract::VolumePhase::Lost;
+    }
+    assert!(!is_waiting(&world.decide()));
+}
+
+fn is_waiting(decision: &contract::Decision) -> bool {
+    let mut findings = decision.report.findings.iter();
+    let found = findings.find(|finding| finding.reason == Reason::AwaitingAdoption);
+    found.expect("it is told").kind == contract::FindingKind::Waiting
 }
 
 /// Its pod may still write.
