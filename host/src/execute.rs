@@ -19,12 +19,11 @@ mod fresh;
 mod issue;
 pub(crate) mod kubernetes;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use contract::{
-    Action, Effect, ForeignObject, Millis, Objects, OutcomeKind, PastOutcome, Resource, names,
+    Action, Effect, ForeignObject, Millis, ObjectKind, Objects, OutcomeKind, PastOutcome, Resource,
 };
 use envelope::Refusal;
 use kube::Client;
@@ -229,13 +228,17 @@ impl Executor {
                 let written = annotate::pod(self, pass, &action.pre, name, annotations).await?;
                 memory.written.push(written, now);
             }
-            Effect::TakeUpClaim { name, from: _ } => {
-                let owner = (
-                    names::OWNER_ANNOTATION.to_owned(),
-                    pass.resource.uid.clone(),
-                );
-                let annotations = BTreeMap::from([owner]);
-                let written = annotate::claim(self, pass, &action.pre, name, &annotations).await?;
+            Effect::TakeUpClaim { name, from } => {
+                let is_old = from.is_empty();
+                let written = annotate::take_up(self, pass, &action.pre, name, is_old).await?;
+                memory.written.push(written, now);
+            }
+            Effect::RetireReplicaSet { name, owner: _ } => {
+                let kind = ObjectKind::ReplicaSet;
+                if let Some(pod) = &action.pre.successor {
+                    kubernetes::would_create(self, pass, pod).await?;
+                }
+                let written = kubernetes::delete(self, pass, &action.pre, kind, name, None).await?;
                 memory.written.push(written, now);
             }
             Effect::SetImage {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use contract::improbable::{EtcdPeerSpec, EtcdPeerStatus, PEER_KIND, PEER_PLURAL, Peer, peers};
 use contract::{Dialect, Resource, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{ApiResource, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy,
+};
 use kube::core::{DynamicObject, ObjectMeta, TypeMeta};
 use kube::{Api, Client, ResourceExt};
 use serde::Deserialize as _;
@@ -50,7 +52,8 @@ async fn keep(
         Some(shown) => shown.peers == wanted && shown.at.elapsed() < BELIEVED,
         None => wanted.is_empty(),
     };
-    if is_shown || cluster.deleted.is_some() {
+    // While members are taken over, the objects are still what their ReplicaSets belong to.
+    if is_shown || cluster.deleted.is_some() || cluster.is_being_taken_over() {
         return Ok(());
     }
     *shown = None;
@@ -58,14 +61,23 @@ async fn keep(
     let is_paused = envelope::is_paused(cluster);
     let kind = kind(cluster.dialect());
     let api = Api::<DynamicObject>::namespaced_with(client.clone(), &cluster.namespace, &kind);
-    let params = ListParams::default().labels(&cluster.dialect().selector(&cluster.name));
-    let found = within(|| PEER_PLURAL.to_owned(), api.list(&params)).await?;
+    let dialect = cluster.dialect();
+    let selector = dialect.selector(&cluster.name);
+    let mut found = list(&api, &selector).await?;
+    // Those of the archived operator, whose members were taken over.
+    let is_recorded = cluster.status.get("clusterId").is_some();
+    if let Some(old) = dialect
+        .predecessors_selector(&cluster.name)
+        .filter(|_| is_recorded)
+    {
+        found.extend(list(&api, &old).await?);
+    }
     let own = |peer: &&DynamicObject| {
         project::controller(&peer.metadata).as_deref() == Some(cluster.uid.as_str())
     };
     let mut is_whole = true;
     let mut standing = Vec::new();
-    for peer in found.items.iter().filter(own) {
+    for peer in found.iter().filter(own) {
         let name = peer.name_any();
         let as_wanted = wanted
             .iter()
@@ -87,6 +99,15 @@ async fn keep(
         at: Instant::now(),
     });
     Ok(())
+}
+
+async fn list(
+    api: &Api<DynamicObject>,
+    selector: &str,
+) -> Result<Vec<DynamicObject>, observe::Error> {
+    let params = ListParams::default().labels(selector);
+    let found = within(|| PEER_PLURAL.to_owned(), api.list(&params)).await?;
+    Ok(found.items)
 }
 
 fn kind(dialect: Dialect) -> ApiResource {
@@ -130,7 +151,8 @@ async fn write_status(
     Ok(())
 }
 
-/// A spec never changes, so an object with another one goes, and so does one of a member that is gone.
+/// A spec never changes, so an object with another one goes, and so does one of a member that is gone. Whatever belongs to
+/// it stays.
 async fn delete(api: &Api<DynamicObject>, peer: &DynamicObject) -> Result<(), observe::Error> {
     let name = peer.name_any();
     let params = DeleteParams {
@@ -138,7 +160,8 @@ async fn delete(api: &Api<DynamicObject>, peer: &DynamicObject) -> Result<(), ob
             uid: peer.uid(),
             resource_version: None,
         }),
-        ..DeleteParams::background()
+        propagation_policy: Some(PropagationPolicy::Orphan),
+        ..DeleteParams::default()
     };
     within(|| format!("{PEER_KIND} {name}"), async {
         match api.delete(&name, &params).await {

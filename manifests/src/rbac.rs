@@ -81,6 +81,8 @@ fn served_rules() -> Vec<PolicyRule> {
             &["persistentvolumeclaims", "pods"],
             &[&WATCH, &APPLY, &["delete"]],
         ),
+        // By which the archived operator of the second dialect keeps the members that are taken over.
+        rule("apps", &["replicasets"], &[&["delete", "get", "list"]]),
         rule("", &["services"], &[&WATCH, &APPLY]),
         rule("", &["secrets"], &[&APPLY, &["get"]]),
         // Locks of archived operators: nothing is done beside one at work.

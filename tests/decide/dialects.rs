@@ -71,3 +71,29 @@ fn its_members_are_numbered_and_numbers_come_back() {
     eprintln!("{again} times a number came back in 100 histories");
     assert!(again > 0);
 }
+
+/// Members of the archived operator come over one after the other; meanwhile clients write.
+#[test]
+fn what_the_archived_operator_kept_is_taken_over_and_no_promise_is_broken() {
+    let seeds = seeds(DOUBTED);
+    check(&seeds, Plan::with_kept_members, ALL);
+    let (mut begun, mut over) = (0, 0);
+    for seed in 1..=100 {
+        let history = history(&Plan::with_kept_members(seed), false);
+        let is_retired = |fact: &Fact| matches!(fact, Fact::Deed { deed, .. } if *deed == Deed::Wrote("TakeUpClaim"));
+        begun += u32::from(history.facts.iter().any(is_retired));
+        let truth = &history.end.truth;
+        over += u32::from(
+            truth.confirmed
+                && truth
+                    .members
+                    .iter()
+                    .all(|one| truth.pods.contains(&one.name)),
+        );
+    }
+    eprintln!(
+        "{} histories of members that are taken over; of 100 {begun} take claims up, {over} end with pods of this operator's alone",
+        seeds.len()
+    );
+    assert!(begun > 80 && over > 60);
+}

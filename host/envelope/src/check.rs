@@ -32,7 +32,7 @@ use downgrade::{check_data, check_downgrade};
 use membership::{check_addition, check_address, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
-use restart::check_restart;
+use restart::{check_hand_over, check_restart};
 use restoration::{check_filling, check_restoration};
 use zero::check_sleep;
 
@@ -100,7 +100,11 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             resource,
             &fresh.etcd,
         ),
+        Effect::TakeUpClaim { from, .. } if from.is_empty() && resource.taking_over => Ok(()),
         Effect::TakeUpClaim { name, from: _ } => check_unborn(name, resource),
+        Effect::RetireReplicaSet { name, owner: _ } => {
+            check_hand_over(name, pre, resource, &fresh.etcd)
+        }
         Effect::SetImage { name, image, .. } => {
             check_data(image, pre, &fresh.etcd)?;
             check_restart(name, pre, resource, object, &fresh.etcd)
@@ -116,7 +120,11 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
             grace_seconds: _,
         } => check_claim_deletion(name, pre, resource, &fresh.etcd),
         Effect::Delete {
-            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
+            kind:
+                ObjectKind::Service
+                | ObjectKind::PodDisruptionBudget
+                | ObjectKind::Secret
+                | ObjectKind::ReplicaSet,
             ..
         } => Ok(()),
         Effect::Issue { .. } => check_clock(&fresh.clock_ahead),
@@ -139,13 +147,14 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
     }
 }
 
-/// Whose the object must be that the effect touches.
-fn owner<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> &'a str {
-    if let Effect::TakeUpClaim { from, .. } = effect {
-        from
-    } else {
-        &resource.uid
-    }
+/// Whose the object must be that the effect touches; nobody's where that is none.
+fn owner<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> Option<&'a str> {
+    let owner = match effect {
+        Effect::TakeUpClaim { from, .. } => from,
+        Effect::RetireReplicaSet { owner, .. } => owner,
+        _ => &resource.uid,
+    };
+    Some(owner.as_str()).filter(|owner| !owner.is_empty())
 }
 
 #[cfg(test)]

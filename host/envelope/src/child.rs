@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::Refusal;
 use crate::issue::is_made_secret;
 use crate::pod::judge_pod;
-pub(crate) use left::judge_left_claim;
+pub(crate) use left::{judge_left_claim, judge_set, old_child_in_the_way};
 use reach::{judge_budget, judge_service};
 
 /// Keys of the operator's own annotations begin so.
@@ -53,7 +53,7 @@ pub(crate) fn judge_name(
 ) {
     let cluster = resource.name.as_str();
     let is_own = match kind {
-        ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => {
+        ObjectKind::Pod | ObjectKind::PersistentVolumeClaim | ObjectKind::ReplicaSet => {
             let suffix = name
                 .strip_prefix(cluster)
                 .and_then(|rest| rest.strip_prefix('-'));
@@ -128,7 +128,8 @@ fn judge_metadata(
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
             ObjectKind::PersistentVolumeClaim
             | ObjectKind::PodDisruptionBudget
-            | ObjectKind::Secret => key.starts_with(OWN_PREFIX),
+            | ObjectKind::Secret
+            | ObjectKind::ReplicaSet => key.starts_with(OWN_PREFIX),
         };
         if !is_own && asked.and_then(|asked| asked.get(key)) != Some(value) {
             refusals.push(Refusal::Annotation {

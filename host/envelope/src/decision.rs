@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Refusal;
 use crate::address::Addresses;
 use crate::backup::{is_of_the_end, is_taken_along, judge_backup, judge_kind};
-use crate::child::{judge_child, judge_left_claim, judge_name};
+use crate::child::{judge_child, judge_left_claim, judge_name, judge_set, old_child_in_the_way};
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
@@ -109,7 +109,7 @@ fn bears_on_quorum(action: &Action) -> bool {
     action.effect.is_membership_change()
         || matches!(
             action.effect,
-            Effect::SetImage { .. } | Effect::Defragment { .. }
+            Effect::SetImage { .. } | Effect::Defragment { .. } | Effect::RetireReplicaSet { .. }
         )
         || (matches!(
             action.effect,
@@ -148,7 +148,7 @@ fn judge(
             .filter(|lock| lock.may_be_held(snapshot.now))
         {
             refusals.push(Refusal::OldOperator(lock.holder.clone()));
-        } else if let Some(child) = snapshot.old_children().names().next() {
+        } else if let Some(child) = old_child_in_the_way(&action.effect, snapshot) {
             refusals.push(Refusal::OldChild(child.to_owned()));
         }
     }
@@ -183,13 +183,13 @@ fn judge(
                 }),
             }
         }
-        // Keys that are gone come back as others, which nobody trusts.
+        // Keys that are gone come back as others, which nobody trusts; a ReplicaSet goes by an effect of its own.
         Effect::Delete {
-            kind: ObjectKind::Secret,
+            kind: kind @ (ObjectKind::Secret | ObjectKind::ReplicaSet),
             name,
             ..
         } => refusals.push(Refusal::ForeignName {
-            kind: ObjectKind::Secret,
+            kind: *kind,
             name: name.clone(),
             cluster: resource.name.clone(),
         }),
@@ -213,6 +213,13 @@ fn judge(
         Effect::TakeUpClaim { name, from } => {
             judge_name(ObjectKind::PersistentVolumeClaim, name, resource, refusals);
             judge_left_claim(name, from, snapshot, refusals);
+        }
+        Effect::RetireReplicaSet { name, owner } => {
+            judge_name(ObjectKind::ReplicaSet, name, resource, refusals);
+            judge_set(name, owner, pre, snapshot, refusals);
+            if let Some(pod) = &pre.successor {
+                judge_successor(pod, snapshot, spec, refusals);
+            }
         }
         Effect::Delete {
             kind,

@@ -54,6 +54,8 @@ pub struct ResourceHead {
     pub paused: bool,
     /// `status.birth`, if it can be read.
     pub birth: Option<Birth>,
+    /// `status.takingOver` is true.
+    pub taking_over: bool,
     /// `status.clusterId`; `Unknown` when there is one that cannot be read.
     pub cluster_id: Observed<ClusterId>,
     /// Bytes a member's data file may reach, as the spec sets it or as etcd does; below zero there is no bound.
@@ -106,6 +108,7 @@ impl ResourceHead {
                 .status
                 .get("birth")
                 .and_then(|value| Birth::deserialize(value).ok()),
+            taking_over: resource.is_being_taken_over(),
             cluster_id,
             quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
             zero: size == Some(0),
@@ -272,6 +275,7 @@ pub fn reads(action: &Action) -> Reads {
             }
             Effect::Event { .. }
             | Effect::TakeUpClaim { .. }
+            | Effect::RetireReplicaSet { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. }
@@ -294,6 +298,7 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
+        | Effect::RetireReplicaSet { .. }
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

@@ -166,6 +166,11 @@ fn is_in_use(image: &str, snapshot: &Snapshot) -> bool {
     let mut remembered = records(snapshot);
     birth.is_some_and(|birth| birth.image == image)
         || own_pods(snapshot).any(|pod| pod.image == image)
+        || snapshot
+            .old_children()
+            .pods
+            .iter()
+            .any(|pod| pod.image == image)
         || remembered.any(|record| record.get("image").and_then(Value::as_str) == Some(image))
 }
 

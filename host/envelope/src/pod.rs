@@ -55,7 +55,7 @@ pub(crate) fn judge_pod(
             judge_container(name, container, token, addresses, spec, refusals);
             let image = container.image.as_deref().unwrap_or_default();
             judge_image(image, spec, Some(snapshot), refusals);
-            judge_mounts(name, found, container, spec, refusals);
+            judge_mounts(name, found, container, spec, snapshot, refusals);
             let start = InitialCluster::of_pod(pod);
             judge_tls(name, start, found, container, spec, snapshot, refusals);
         }

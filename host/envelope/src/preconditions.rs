@@ -64,6 +64,13 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(!joins || pre.members.is_some(), "members");
         }
         Effect::TakeUpClaim { .. } => need(present, "object"),
+        Effect::RetireReplicaSet { .. } => {
+            need(present, "object");
+            need(pre.touches.is_some(), "touches");
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
+            need(pre.healthy_voters.is_some(), "healthyVoters");
+        }
         Effect::SetImage { .. } => {
             need(present, "object");
             need(pre.object_version.is_some(), "objectVersion");
@@ -92,7 +99,11 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(is_departed || is_birth, "departed");
         }
         Effect::Delete {
-            kind: ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret,
+            kind:
+                ObjectKind::Service
+                | ObjectKind::PodDisruptionBudget
+                | ObjectKind::Secret
+                | ObjectKind::ReplicaSet,
             ..
         } => need(present, "object"),
         Effect::AddLearner { .. }

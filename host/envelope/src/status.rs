@@ -87,6 +87,15 @@ impl Seen<'_> {
         {
             untrue.push(format!("no member answers as cluster {id}"));
         }
+        let old = snapshot.old_children();
+        let begins = status.taking_over && !stored.taking_over;
+        if begins && (stored.cluster_id.is_some() || old.pods.is_empty()) {
+            untrue.push("nothing of the archived operator's is there to be taken over".to_owned());
+        }
+        let mut listed = status.member_records.iter().map(|record| &record.name);
+        if stored.taking_over && !status.taking_over && listed.any(|name| old.may_run(name)) {
+            untrue.push("members of the archived operator are not taken over yet".to_owned());
+        }
         if status.phase == Phase::Running
             && stored.phase != Phase::Running
             && status.cluster_id.is_none()
@@ -302,7 +311,14 @@ impl Seen<'_> {
     /// What the members' pods answered, by their names.
     fn answers(&self) -> impl Iterator<Item = (&str, &EndpointStatus)> {
         let endpoints = self.snapshot.etcd.endpoints.iter();
-        endpoints.filter_map(|endpoint| Some((endpoint.pod.as_str(), endpoint.status.seen()?)))
+        let old = self.snapshot.old_children().pods;
+        let label = self.snapshot.resource.dialect().member_label();
+        endpoints.filter_map(move |endpoint| {
+            // The archived operator's pods are not called as their members.
+            let pod = old.iter().find(|pod| pod.uid == endpoint.pod_uid);
+            let member = pod.map_or(Some(&endpoint.pod), |pod| pod.labels.get(label))?;
+            Some((member.as_str(), endpoint.status.seen()?))
+        })
     }
 
     /// Those who know of a leader.

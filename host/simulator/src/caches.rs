@@ -24,6 +24,12 @@ impl World {
         list(&mut snapshot.restores, self.restores.iter());
         let guards = self.guard.iter().map(|guard| &guard.api);
         list(&mut snapshot.guards, guards);
+        let is_looked_for = self.recorded().is_none() || snapshot.resource.is_being_taken_over();
+        if self.plan.numbered && is_looked_for {
+            list(&mut snapshot.old_sets, self.kube.sets.values());
+        } else {
+            snapshot.old_sets = Observed::Absent;
+        }
         let Objects {
             pods,
             volumes,

@@ -8,8 +8,8 @@ mod projection;
 use std::collections::BTreeMap;
 
 use contract::{
-    Child, DisruptionBudget, Millis, Observed, Pod, PodPhase, Resource, Service, TlsRole, Volume,
-    names,
+    Child, DisruptionBudget, Millis, Observed, OldSet, Pod, PodPhase, Resource, Service, TlsRole,
+    Volume, names,
 };
 use envelope::ObjectHead;
 use k8s_openapi::api::core::v1 as core;
@@ -86,6 +86,8 @@ pub(crate) struct Kubernetes {
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) budgets: BTreeMap<String, DisruptionBudget>,
     pub(crate) secrets: BTreeMap<String, contract::Secret>,
+    /// Of the archived operator.
+    pub(crate) sets: BTreeMap<String, OldSet>,
     pub(crate) nodes: BTreeMap<u32, Node>,
     /// The node whose members reach no others.
     pub(crate) split: Option<u32>,
@@ -101,6 +103,7 @@ impl Kubernetes {
             services: BTreeMap::new(),
             budgets: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            sets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             split: None,
             counter: 0,
@@ -160,6 +163,11 @@ impl Kubernetes {
             Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
                 uid: budget.uid.clone(),
                 owner: budget.owner.clone(),
+                ..ObjectHead::default()
+            }),
+            Kind::ReplicaSet => self.sets.get(name).map(|set| ObjectHead {
+                uid: set.uid.clone(),
+                owner: set.owner.clone(),
                 ..ObjectHead::default()
             }),
             Kind::Secret => self.secrets.get(name).map(|secret| ObjectHead {

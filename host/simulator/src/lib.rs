@@ -22,6 +22,7 @@ mod faults;
 mod foresight;
 mod guards;
 mod history;
+mod kept;
 mod kubernetes;
 mod life;
 mod members;

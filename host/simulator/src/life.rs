@@ -102,6 +102,9 @@ impl World {
             self.etcd.disks.remove(&number);
         }
         self.changed = true;
+        if pod.is_kept() {
+            self.after(300, 3_000, Timer::ReplicaSets);
+        }
         self.collect_claims();
         self.settle();
     }

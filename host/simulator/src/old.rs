@@ -15,12 +15,13 @@ use crate::world::{NAME, World};
 const TOKEN: &str = "5d6c1a52-0000-4000-8000-000000000000";
 
 impl Member {
-    /// Whether the archived operator made it, so that its container is never started again.
+    /// Whether the archived operator of the first dialect made it, so that its container is never started again.
     pub(crate) fn is_old(&self) -> bool {
-        !self
-            .api
-            .annotations
-            .contains_key(names::INITIAL_CLUSTER_ANNOTATION)
+        !self.is_kept()
+            && !self
+                .api
+                .annotations
+                .contains_key(names::INITIAL_CLUSTER_ANNOTATION)
     }
 }
 

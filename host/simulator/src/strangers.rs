@@ -79,6 +79,7 @@ impl World {
                 self.changed = true;
                 return;
             }
+            ObjectKind::ReplicaSet => return,
         };
         self.kube.apply(&object, self.clock().0);
         self.changed = true;
@@ -96,6 +97,7 @@ impl World {
                 2 => names::made_secret(NAME, TlsRole::Server),
                 _ => names::made_secret(NAME, TlsRole::Operator),
             },
+            ObjectKind::ReplicaSet => return None,
         })
     }
 
@@ -120,6 +122,7 @@ impl World {
             ObjectKind::Secret => {
                 self.kube.secrets.remove(name);
             }
+            ObjectKind::ReplicaSet => self.retire(name),
         }
     }
 

@@ -117,7 +117,9 @@ impl World {
             world.timers.set(planned.at, Timer::Fault(index));
         }
         world.timers.set(2_000, Timer::Write);
-        if let Some(old) = plan.old {
+        if plan.old.is_some() && plan.numbered {
+            world.leave_kept_cluster();
+        } else if let Some(old) = plan.old {
             world.leave_old_cluster(old == OldPods::Renewed);
         }
         world
@@ -266,6 +268,7 @@ impl World {
             Timer::Land(index) => self.land(index),
             Timer::Collect => self.collect(),
             Timer::Guard => self.take_before(),
+            Timer::ReplicaSets => self.keep_pods(),
         }
     }
 
@@ -281,12 +284,14 @@ impl World {
         let Some(cluster) = self.recorded() else {
             return;
         };
-        if !self
-            .kube
-            .services
-            .get(&contract::names::client_service(NAME))
-            .is_some_and(|service| self.is_own(&service.owner))
-        {
+        let is_kept = self.plan.old.is_some() && self.plan.numbered;
+        let service = if is_kept {
+            contract::names::peer_service(NAME)
+        } else {
+            contract::names::client_service(NAME)
+        };
+        let service = self.kube.services.get(&service);
+        if !service.is_some_and(|service| self.is_own(&service.owner)) {
             return;
         }
         let peers = self.peers();

@@ -1,4 +1,4 @@
-//! Annotations of a pod or a claim, set on exactly the object that the action is about.
+//! Annotations of a pod or a claim, and labels of a claim, set on exactly the object that the action is about.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::kubernetes::{uid, within};
 use super::{Error, Executor, Pass};
@@ -23,27 +23,34 @@ pub(super) async fn pod(
     name: &str,
     annotations: &BTreeMap<String, String>,
 ) -> Result<WrittenObject, Error> {
-    annotate::<Pod>(executor, pass, pre, (ObjectKind::Pod, name), annotations).await
+    let metadata = json!({ "annotations": annotations });
+    patch::<Pod>(executor, pass, pre, (ObjectKind::Pod, name), metadata).await
 }
 
-/// Those of a volume claim.
-pub(super) async fn claim(
+/// Those, of a volume claim, that make it this cluster's; of one of the archived operator's also the label by which children
+/// are known, and where its data is.
+pub(super) async fn take_up(
     executor: &Executor,
     pass: &Pass<'_>,
     pre: &Preconditions,
     name: &str,
-    annotations: &BTreeMap<String, String>,
+    is_old: bool,
 ) -> Result<WrittenObject, Error> {
+    let mut metadata = json!({"annotations": {names::OWNER_ANNOTATION: pass.resource.uid}});
+    if is_old {
+        metadata["annotations"][names::DATA_ANNOTATION] = json!(names::AT_ROOT);
+        metadata["labels"] = json!(pass.resource.dialect().labels(&pass.resource.name));
+    }
     let claim = (ObjectKind::PersistentVolumeClaim, name);
-    annotate::<PersistentVolumeClaim>(executor, pass, pre, claim, annotations).await
+    patch::<PersistentVolumeClaim>(executor, pass, pre, claim, metadata).await
 }
 
-async fn annotate<K>(
+async fn patch<K>(
     executor: &Executor,
     pass: &Pass<'_>,
     pre: &Preconditions,
     (kind, name): (ObjectKind, &str),
-    annotations: &BTreeMap<String, String>,
+    mut metadata: Value,
 ) -> Result<WrittenObject, Error>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -52,7 +59,6 @@ where
         + Debug,
 {
     let api: Api<K> = Api::namespaced(executor.client.clone(), &pass.key.namespace);
-    let mut metadata = json!({ "annotations": annotations });
     if let Some(uid) = uid(pre) {
         metadata["uid"] = json!(uid);
     }

@@ -10,6 +10,7 @@ use contract::{
     Child, EtcdClusterStatus, EventType, ObjectKind, ObjectPrecondition, Preconditions,
     SUCCESSOR_REFUSED, names,
 };
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -163,7 +164,10 @@ where
     let name = object.name_any();
     let is_created = match kind {
         ObjectKind::Pod | ObjectKind::PersistentVolumeClaim => true,
-        ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => false,
+        ObjectKind::Service
+        | ObjectKind::PodDisruptionBudget
+        | ObjectKind::Secret
+        | ObjectKind::ReplicaSet => false,
     };
     let written = match &pre.object {
         Some(ObjectPrecondition::Present { uid }) => {
@@ -284,6 +288,7 @@ pub(super) async fn delete(
             delete_one::<PodDisruptionBudget>(executor, pass, name, &params).await
         }
         ObjectKind::Secret => delete_one::<core::Secret>(executor, pass, name, &params).await,
+        ObjectKind::ReplicaSet => delete_one::<ReplicaSet>(executor, pass, name, &params).await,
     };
     outcome?;
     Ok(WrittenObject::Deleted {

@@ -65,6 +65,7 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::AnnotatePod { annotations, .. } if is_seal(annotations) => "seal Pod",
         Effect::AnnotatePod { .. } => "annotate Pod",
         Effect::TakeUpClaim { .. } => "take up PersistentVolumeClaim",
+        Effect::RetireReplicaSet { .. } => "retire ReplicaSet",
         Effect::SetImage { .. } => "set image of Pod",
         Effect::Issue { .. } => "issue Secret",
         Effect::AddLearner { .. } => "add learner",
@@ -166,6 +167,7 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
             member(*id, snapshot)
         ),
         Effect::TakeUpClaim { name, .. } => format!("Make the volume claim {name}, which an earlier cluster of this name left, this cluster's"),
+        Effect::RetireReplicaSet { name, .. } => format!("Delete the ReplicaSet {name} of the archived operator, which ends the pod of that member"),
         Effect::AppendNoop => "Append an entry to etcd's log that changes nothing, so that a member that got its data as a snapshot serves"
             .to_owned(),
         Effect::Disarm { kind, member: id } => {

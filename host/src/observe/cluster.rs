@@ -1,6 +1,6 @@
 //! The snapshot of a cluster: its children, its Secrets as digests, its members as they answer.
 
-use contract::{ClusterId, Millis, Objects, Observed, Resource, Snapshot};
+use contract::{ClusterId, Millis, Objects, Observed, OldSet, Resource, Snapshot};
 use kube::Client;
 use serde::Deserialize;
 
@@ -19,8 +19,9 @@ pub(super) async fn snapshot(
     memory: &mut Memory,
 ) -> Snapshot {
     find_unlabelled(client, key, &resource, &mut objects).await;
-    if recorded_cluster(&resource).is_none() {
-        find_old(client, key, &mut objects).await;
+    let mut old_sets = Observed::Absent;
+    if recorded_cluster(&resource).is_none() || resource.is_being_taken_over() {
+        old_sets = find_old(client, key, &mut objects).await;
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
@@ -51,6 +52,7 @@ pub(super) async fn snapshot(
         guards: guard::of_cluster(world, key),
         operator_image: world.operator_image.clone(),
         old_lock,
+        old_sets,
         outcomes: memory.outcomes.clone(),
         ..at_this_instant(resource)
     }
@@ -91,12 +93,19 @@ async fn find_unlabelled(
     pods.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
-/// Adds what the dialect's archived operator made, which no cache shows. What cannot be looked for may be there.
-async fn find_old(client: &Client, key: &ClusterKey, objects: &mut Objects) {
-    if let Some((pods, volumes)) = live::old_children(client, key).await {
-        join(&mut objects.pods, pods, |pod| &pod.name);
-        join(&mut objects.volumes, volumes, |volume| &volume.name);
-    }
+/// Adds what the dialect's archived operator made, which no cache shows, and says by which ReplicaSets it keeps pods. What
+/// cannot be looked for may be there.
+async fn find_old(
+    client: &Client,
+    key: &ClusterKey,
+    objects: &mut Objects,
+) -> Observed<Vec<OldSet>> {
+    let Some((pods, volumes, sets)) = live::old_children(client, key).await else {
+        return Observed::Absent;
+    };
+    join(&mut objects.pods, pods, |pod| &pod.name);
+    join(&mut objects.volumes, volumes, |volume| &volume.name);
+    sets
 }
 
 /// Both lists as one, in the order of names.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use contract::{Dialect, ObjectKind, Objects, Observed, Resource, ResourceKind, names};
+use contract::{Dialect, ObjectKind, Objects, Observed, OldSet, Resource, ResourceKind, names};
 use envelope::ObjectHead;
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -108,18 +109,21 @@ pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
     }
 }
 
-/// Lists the pods and claims that the dialect's archived operator made for the cluster, where the watches do not show them.
+/// Lists the pods, claims and ReplicaSets that the dialect's archived operator made for the cluster, which the watches do
+/// not show.
 pub(super) async fn old_children(
     client: &Client,
     key: &ClusterKey,
 ) -> Option<(
     Observed<Vec<contract::Pod>>,
     Observed<Vec<contract::Volume>>,
+    Observed<Vec<OldSet>>,
 )> {
     let selector = key.dialect.predecessors_selector(&key.name)?;
     Some(tokio::join!(
         select(client, key, &selector, project::pod),
         select(client, key, &selector, project::volume),
+        select(client, key, &selector, project::old_set),
     ))
 }
 
@@ -212,6 +216,12 @@ pub async fn head(
         }
         ObjectKind::Secret => {
             let api: Api<core::Secret> = Api::namespaced(client.clone(), namespace);
+            Ok(within(what, api.get_metadata_opt(name))
+                .await?
+                .map(|object| metadata_head(&object.metadata)))
+        }
+        ObjectKind::ReplicaSet => {
+            let api: Api<ReplicaSet> = Api::namespaced(client.clone(), namespace);
             Ok(within(what, api.get_metadata_opt(name))
                 .await?
                 .map(|object| metadata_head(&object.metadata)))

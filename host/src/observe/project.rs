@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    DisruptionBudget, LastExit, Millis, Pod, PodPhase, Resource, Service, ServicePort, TlsRole,
-    Volume, VolumePhase, names,
+    DisruptionBudget, LastExit, Millis, OldSet, Pod, PodPhase, Resource, Service, ServicePort,
+    TlsRole, Volume, VolumePhase, names,
 };
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -250,6 +251,16 @@ pub fn disruption_budget(object: PodDisruptionBudget) -> DisruptionBudget {
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
+    }
+}
+
+/// Projects a ReplicaSet of an archived operator.
+#[must_use]
+pub fn old_set(object: ReplicaSet) -> OldSet {
+    OldSet {
+        owner: controller(&object.metadata),
+        name: object.metadata.name.unwrap_or_default(),
+        uid: object.metadata.uid.unwrap_or_default(),
     }
 }
 

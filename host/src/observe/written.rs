@@ -100,8 +100,8 @@ impl Written {
                 ObjectKind::Pod => shows(&world.pods, key, name, uid, version),
                 ObjectKind::PersistentVolumeClaim => shows(&world.volumes, key, name, uid, version),
                 ObjectKind::Service => shows(&world.services, key, name, uid, version),
-                // Secrets are read, not watched.
-                ObjectKind::Secret => true,
+                // These are read, not watched.
+                ObjectKind::Secret | ObjectKind::ReplicaSet => true,
                 ObjectKind::PodDisruptionBudget => {
                     shows(&world.disruption_budgets, key, name, uid, version)
                 }
@@ -110,7 +110,7 @@ impl Written {
                 ObjectKind::Pod => shows_deleted(&world.pods, key, name, uid),
                 ObjectKind::PersistentVolumeClaim => shows_deleted(&world.volumes, key, name, uid),
                 ObjectKind::Service => shows_deleted(&world.services, key, name, uid),
-                ObjectKind::Secret => true,
+                ObjectKind::Secret | ObjectKind::ReplicaSet => true,
                 ObjectKind::PodDisruptionBudget => {
                     shows_deleted(&world.disruption_budgets, key, name, uid)
                 }

@@ -89,6 +89,7 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
+        | Effect::RetireReplicaSet { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }
         | Effect::AddLearner { .. }
@@ -145,7 +146,8 @@ fn data(effect: &Effect, snapshot: &Snapshot) -> Option<String> {
         ObjectKind::Pod
         | ObjectKind::Service
         | ObjectKind::PodDisruptionBudget
-        | ObjectKind::Secret => None,
+        | ObjectKind::Secret
+        | ObjectKind::ReplicaSet => None,
     }
 }
 

@@ -201,7 +201,9 @@ fn act(pass: &Pass, action: &Action) -> Step {
     let what = match effect {
         Effect::Apply { .. } if is_new => What::Create,
         Effect::AddLearner { .. } => What::Create,
-        Effect::Delete { .. } | Effect::RemoveMember { .. } => What::Remove,
+        Effect::Delete { .. } | Effect::RetireReplicaSet { .. } | Effect::RemoveMember { .. } => {
+            What::Remove
+        }
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::Apply { .. }

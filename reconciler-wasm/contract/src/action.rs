@@ -53,12 +53,20 @@ pub enum Effect {
         annotations: BTreeMap<String, String>,
     },
     /// Makes a volume claim that an earlier cluster of the same name left one of this cluster: sets the annotation by which
-    /// claims that stay are known.
+    /// claims that stay are known. One of the archived operator's, which belonged to nobody, also gets the label by which
+    /// children are known, and [`crate::names::DATA_ANNOTATION`].
     TakeUpClaim {
         /// The claim's name.
         name: String,
-        /// UID of the cluster that it belonged to.
+        /// UID of the cluster that it belonged to; empty for one of the archived operator's.
         from: String,
+    },
+    /// Deletes the ReplicaSet by which the archived operator keeps the pod of one member, which ends that pod.
+    RetireReplicaSet {
+        /// Its name, which is the member's.
+        name: String,
+        /// UID of its controlling owner.
+        owner: String,
     },
     /// Gives the container `etcd` of a living pod another image; the kubelet restarts it on the same disk.
     SetImage {
@@ -161,6 +169,7 @@ impl Effect {
             Self::Apply { .. } => "Apply",
             Self::AnnotatePod { .. } => "AnnotatePod",
             Self::TakeUpClaim { .. } => "TakeUpClaim",
+            Self::RetireReplicaSet { .. } => "RetireReplicaSet",
             Self::SetImage { .. } => "SetImage",
             Self::Delete { .. } => "Delete",
             Self::Issue { .. } => "Issue",
@@ -186,6 +195,7 @@ impl Effect {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
             Self::TakeUpClaim { .. } => Some(ObjectKind::PersistentVolumeClaim),
+            Self::RetireReplicaSet { .. } => Some(ObjectKind::ReplicaSet),
             Self::Delete { kind, .. } => Some(*kind),
             Self::Issue { .. } => Some(ObjectKind::Secret),
             Self::UpdateStatus { .. }
@@ -216,6 +226,7 @@ impl Effect {
             Self::Apply { object } => object.name().to_owned(),
             Self::AnnotatePod { name, .. }
             | Self::TakeUpClaim { name, .. }
+            | Self::RetireReplicaSet { name, .. }
             | Self::SetImage { name, .. }
             | Self::Delete { name, .. }
             | Self::AddLearner { name, .. } => name.clone(),
@@ -258,6 +269,7 @@ impl Effect {
             | Self::Apply { .. }
             | Self::AnnotatePod { .. }
             | Self::TakeUpClaim { .. }
+            | Self::RetireReplicaSet { .. }
             | Self::SetImage { .. }
             | Self::Delete { .. }
             | Self::Issue { .. }
@@ -294,6 +306,8 @@ pub enum ObjectKind {
     PodDisruptionBudget,
     /// `v1/Secret`: certificates that the operator makes.
     Secret,
+    /// `apps/v1/ReplicaSet`: by which an archived operator kept a member's pod.
+    ReplicaSet,
 }
 
 impl ObjectKind {
@@ -306,6 +320,7 @@ impl ObjectKind {
             Self::Service => "Service",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
             Self::Secret => "Secret",
+            Self::ReplicaSet => "ReplicaSet",
         }
     }
 }

@@ -61,7 +61,7 @@ pub use module::{
     ReconcilerModuleStatus, SelfTest,
 };
 pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef, SUCCESSOR_REFUSED};
-pub use predecessor::{LockKind, OLD_LOCK_ANNOTATION, OldChildren, OldLock, Predecessor};
+pub use predecessor::{LockKind, OLD_LOCK_ANNOTATION, OldChildren, OldLock, OldSet, Predecessor};
 pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{

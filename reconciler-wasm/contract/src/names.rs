@@ -37,6 +37,10 @@ pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 pub const AUTHORITIES_ANNOTATION: &str = "etcd.database.coreos.com/authorities";
 /// Annotation of a volume claim that outlives its cluster: UID of the cluster, in the place of an owner reference.
 pub const OWNER_ANNOTATION: &str = "etcd.database.coreos.com/owner";
+/// Annotation of a volume claim that was taken over from another operator: where on the volume its data is; [`AT_ROOT`].
+pub const DATA_ANNOTATION: &str = "etcd.database.coreos.com/data";
+/// The one value of [`DATA_ANNOTATION`]: at its root, and not in its folder `data`.
+pub const AT_ROOT: &str = "volume-root";
 /// Annotation of a pod: from whom its etcd takes plain text although it has certificates: [`PLAIN_PEERS`],
 /// [`PLAIN_CLIENTS`], or both with a comma between.
 pub const PLAIN_ANNOTATION: &str = "etcd.database.coreos.com/plain";
@@ -74,6 +78,8 @@ pub const REHEARSAL_APP: &str = "etcd-rehearsal";
 pub const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 /// Where a member's disk is mounted; the data is in its folder `data`.
 pub const DATA_MOUNT: &str = "/var/etcd";
+/// The data folder of every member, and where a disk is mounted that has its data at its root.
+pub const DATA_FOLDER: &str = "/var/etcd/data";
 /// The folder of a disk in which a backup becomes a data folder.
 pub const FILLING_FOLDER: &str = "restore";
 /// The fetched backup in it.

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{Millis, Snapshot, improbable, names};
+use crate::{Millis, Pod, Resource, Snapshot, Volume, improbable, names};
 
 /// The kind of object that an archived operator locks.
 #[derive(
@@ -132,36 +133,61 @@ impl OldLock {
     }
 }
 
+/// A ReplicaSet by which the archived operator keeps the pod of one member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OldSet {
+    /// `metadata.name`; also the member's name.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// UID of the controlling owner reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
 /// What the archived operator of a dialect made for a cluster, and which stands unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OldChildren<'a> {
-    /// Names of its pods.
-    pub pods: Vec<&'a str>,
-    /// Names of its volume claims.
-    pub claims: Vec<&'a str>,
+    /// Its pods, those that are going last.
+    pub pods: Vec<&'a Pod>,
+    /// Its volume claims.
+    pub claims: Vec<&'a Volume>,
+    /// Its ReplicaSets.
+    pub sets: Vec<&'a OldSet>,
 }
 
 impl<'a> OldChildren<'a> {
-    /// All of them.
+    /// The names of all of them.
     pub fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.pods.iter().chain(&self.claims).copied()
+        let pods = self.pods.iter().map(|pod| pod.name.as_str());
+        let claims = self.claims.iter().map(|claim| claim.name.as_str());
+        let sets = self.sets.iter().map(|set| set.name.as_str());
+        pods.chain(claims).chain(sets)
+    }
+
+    /// Whether a pod or a ReplicaSet stands that is or makes the member of that name.
+    #[must_use]
+    pub fn may_run(&self, member: &str) -> bool {
+        self.sets.iter().any(|set| set.name == member)
+            || self
+                .pods
+                .iter()
+                .any(|pod| pod.claim.as_deref() == Some(member))
     }
 }
 
 impl Snapshot {
-    /// Pods and claims of the archived operator, which this operator neither made nor took over: nothing is done beside
-    /// them. None once the cluster's id is recorded.
+    /// Pods, claims and ReplicaSets of the archived operator, which this operator neither made nor took over. None once the
+    /// cluster's id is recorded, unless the status says that they are being taken over.
     #[must_use]
     pub fn old_children(&self) -> OldChildren<'_> {
         let resource = &self.resource;
         let Some(marks) = &resource.dialect().predecessor().marks else {
             return OldChildren::default();
         };
-        if resource
-            .status
-            .get("clusterId")
-            .is_some_and(|id| !id.is_null())
-        {
+        let id = resource.status.get("clusterId");
+        if id.is_some_and(|id| !id.is_null()) && !resource.is_being_taken_over() {
             return OldChildren::default();
         }
         let is_old = |owner: &Option<String>, labels: &BTreeMap<String, String>| {
@@ -172,16 +198,40 @@ impl Snapshot {
         };
         let pods = self.objects.pods.seen().into_iter().flatten();
         let claims = self.objects.volumes.seen().into_iter().flatten();
+        let mut pods: Vec<&Pod> = pods.filter(|pod| is_old(&pod.owner, &pod.labels)).collect();
+        pods.sort_by_key(|pod| pod.deleted.is_some());
         OldChildren {
-            pods: pods
-                .filter(|pod| is_old(&pod.owner, &pod.labels))
-                .map(|pod| pod.name.as_str())
-                .collect(),
+            pods,
             claims: claims
                 .filter(|claim| is_old(&claim.owner, &claim.labels))
-                .map(|claim| claim.name.as_str())
                 .collect(),
+            sets: self.old_sets.seen().into_iter().flatten().collect(),
         }
+    }
+
+    /// Whether the data on the claim of that name is at the volume's root, where the archived operator's members have it.
+    #[must_use]
+    pub fn has_data_at_root(&self, claim: &str) -> bool {
+        let claims = self.objects.volumes.seen().into_iter().flatten();
+        let is_marked = |claim: &Volume| {
+            let mark = claim.annotations.get(names::DATA_ANNOTATION);
+            mark.is_some_and(|place| place == names::AT_ROOT)
+        };
+        let mut named = claims.filter(|found| found.name == claim);
+        named.any(|found| is_marked(found))
+            || self
+                .old_children()
+                .claims
+                .iter()
+                .any(|old| old.name == claim)
+    }
+}
+
+impl Resource {
+    /// Whether its status says that members of the archived operator are being taken over.
+    #[must_use]
+    pub fn is_being_taken_over(&self) -> bool {
+        self.status.get("takingOver") == Some(&Value::Bool(true))
     }
 }
 

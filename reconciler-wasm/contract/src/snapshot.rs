@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, RestoreView, SCHEMA,
-    Secret,
+    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, OldSet, RestoreView,
+    SCHEMA, Secret,
 };
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
@@ -93,6 +93,13 @@ pub struct Snapshot {
         skip_serializing_if = "Observed::is_absent"
     )]
     pub old_lock: Observed<OldLock>,
+    /// The ReplicaSets by which the archived operator keeps the members' pods, sorted by name. `Absent` where nobody looks
+    /// for any.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub old_sets: Observed<Vec<OldSet>>,
     /// What became of the actions of the decision before this one; empty after a restart of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<PastOutcome>,
@@ -127,6 +134,7 @@ impl Snapshot {
             guards: Observed::Absent,
             operator_image: None,
             old_lock: Observed::Absent,
+            old_sets: Observed::Absent,
             outcomes: Vec::new(),
         }
     }

@@ -53,6 +53,9 @@ pub struct EtcdClusterStatus {
     /// etcd's id of the cluster, from the moment that a quorum first answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<ClusterId>,
+    /// Members are being moved from the archived operator's ReplicaSets onto pods of this operator's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taking_over: bool,
     /// The plan of the first members, until the cluster id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub birth: Option<Birth>,

@@ -135,14 +135,24 @@ fn stage<'a>(
     memory: &'a EtcdClusterStatus,
 ) -> Stage<'a> {
     let resource = &snapshot.resource;
-    let pods = match listed(&snapshot.objects.pods, "Pods") {
+    let mut pods = match listed(&snapshot.objects.pods, "Pods") {
         Ok(pods) => own(pods, resource, |pod| (&pod.name, &pod.owner)),
         Err(stage) => return stage,
     };
-    let volumes = match listed(&snapshot.objects.volumes, "PersistentVolumeClaims") {
+    let mut volumes = match listed(&snapshot.objects.volumes, "PersistentVolumeClaims") {
         Ok(volumes) => own(volumes, resource, |volume| (&volume.name, &volume.owner)),
         Err(stage) => return stage,
     };
+    // What the archived operator made is its members' until it is taken over.
+    let old = snapshot.old_children();
+    let label = resource.dialect().member_label();
+    for pod in old.pods {
+        let member = pod.labels.get(label).map_or("", String::as_str);
+        pods.entry(member).or_insert(pod);
+    }
+    for claim in old.claims {
+        volumes.entry(&claim.name).or_insert(claim);
+    }
     if pods.is_empty()
         && volumes.is_empty()
         && memory.birth.is_none()

@@ -96,6 +96,7 @@ fn cluster(snapshot: &Snapshot) -> Decision {
             return decide(step);
         }
     };
+    step::inherit(&mut cluster, snapshot, &memory);
     cluster.tls = tls::of(&cluster, snapshot, &memory);
     let situation = assess::assess(&cluster, snapshot, &memory);
     step::refuse_zero(&mut cluster, &situation);
@@ -120,6 +121,7 @@ fn decide(step: Step) -> Decision {
         space_cure: _,
         moved: _,
         cluster_id: _,
+        taking_over: _,
         authority_generation: _,
     } = step;
     debug_assert!(

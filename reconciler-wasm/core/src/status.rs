@@ -113,6 +113,7 @@ pub(crate) fn render(
         target_version: String::new(),
         observed_generation: Some(snapshot.resource.generation),
         cluster_id,
+        taking_over: step.taking_over.unwrap_or(memory.taking_over),
         birth,
         tls,
         authority_generation: step.authority_generation.or(memory.authority_generation),

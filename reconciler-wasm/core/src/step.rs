@@ -15,6 +15,7 @@ mod failures;
 mod furnish;
 pub(crate) mod guard;
 mod image;
+mod inherit;
 mod issue;
 mod join;
 mod last_words;
@@ -41,6 +42,7 @@ use contract::{
     SpaceCure,
 };
 
+pub(crate) use inherit::inherit;
 pub(crate) use recover::Change;
 pub(crate) use restore::Change as Restoring;
 pub(crate) use zero::{Sleep, refuse_zero};
@@ -79,6 +81,8 @@ pub(crate) struct Step {
     pub(crate) moved: Option<(String, String)>,
     /// The id to be recorded for ever.
     pub(crate) cluster_id: Option<ClusterId>,
+    /// Whether members of the archived operator are being taken over from now on; nothing changes when absent.
+    pub(crate) taking_over: Option<bool>,
     /// The generation of the authorities, once they are the ones asked for.
     pub(crate) authority_generation: Option<i64>,
 }
@@ -157,7 +161,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
                 .to_owned(),
         );
     } else if !adopt::is_held_off(situation, &mut step)
-        && !adopt::is_beside_old(situation, &mut step)
+        && !inherit::attend(cluster, situation, &mut step)
     {
         step.findings.extend(cluster.tls.findings());
         take(cluster, situation, &mut step);

@@ -4,6 +4,8 @@
 
 mod pod;
 
+use std::collections::BTreeSet;
+
 use contract::{
     Dialect, EtcdClusterSpec, EtcdClusterStatus, Finding, FindingKind, MemberHealth, PodPolicy,
     QUOTA_VARIABLE, QuorumRecovery, Reason, Resource, TlsPolicy, TlsRole, TlsSecrets, names,
@@ -52,6 +54,8 @@ pub(crate) struct Cluster {
     pub(crate) plain_clients: bool,
     /// The certificates that members use.
     pub(crate) tls: Tls,
+    /// Claims that have their data at the volume's root.
+    pub(crate) rooted: BTreeSet<String>,
     /// Pods that the archived operator made are to be made anew.
     pub(crate) renews_old_pods: bool,
     /// What a person should know of this spec, although it can be followed.
@@ -153,6 +157,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         wanted_tls,
         plain_clients,
         tls: Tls::default(),
+        rooted: BTreeSet::new(),
         findings,
     })
 }

@@ -125,6 +125,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::TakeUpClaim { .. }
+            | Effect::RetireReplicaSet { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. }
             | Effect::AddLearner { .. }

@@ -52,11 +52,11 @@ pub(super) fn check_object<'a>(
     kind: ObjectKind,
     name: &str,
     pre: &Preconditions,
-    owner: &str,
+    owner: Option<&str>,
     object: &'a Observed<ObjectHead>,
 ) -> Result<Option<&'a ObjectHead>, Refusal> {
     let found = seen(object, "the object")?;
-    if found.is_some_and(|head| head.owner.as_deref() != Some(owner)) {
+    if found.is_some_and(|head| head.owner.as_deref() != owner) {
         return Err(Refusal::ForeignOwner {
             kind,
             name: name.to_owned(),

@@ -3,7 +3,7 @@
 //! The disk stays where it is, so a cluster of one or two, which has no quorum to spare, may be restarted when all others
 //! are healthy.
 
-use contract::{EtcdView, MemberId, Preconditions};
+use contract::{EtcdView, MemberId, ObjectKind, Preconditions};
 
 use super::membership::{enough, living};
 use crate::quorum::{Votes, quorum};
@@ -32,6 +32,34 @@ pub(super) fn check_restart(
         });
     }
     others_suffice(&votes, touched)
+}
+
+/// Whether the archived operator may lose the pod of this member, which is down until its claim has another one.
+pub(super) fn check_hand_over(
+    name: &str,
+    pre: &Preconditions,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let other = || Refusal::OtherMember {
+        pod: name.to_owned(),
+    };
+    let touched = pre.touches.ok_or_else(other)?;
+    if !resource.taking_over {
+        return Err(Refusal::ForeignOwner {
+            kind: ObjectKind::ReplicaSet,
+            name: name.to_owned(),
+        });
+    }
+    let votes = living(resource, etcd)?;
+    if votes.member_named(name).map(|member| member.id) != Some(touched) {
+        return Err(other());
+    }
+    if votes.is_healthy(votes.member(touched)?) {
+        others_suffice(&votes, touched)
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether one voter may be down for a while: the others are a quorum or, where one or two vote, all healthy.

@@ -1,11 +1,45 @@
-//! Claims that an earlier cluster of the same name left, and who may take them up.
+//! What an earlier cluster of the same name left, or the archived operator, and who may take it over.
 
-use contract::{ObjectKind, Snapshot, Volume, names};
+use contract::{
+    Child, Effect, ObjectKind, ObjectPrecondition, OldSet, Preconditions, Snapshot, Volume, names,
+};
 
 use crate::Refusal;
 
+/// One of the archived operator's children beside which the effect may not happen. While its members are taken over they
+/// come over one after the other, those who have are replaced where they must be, and nothing else happens; claims without pods are taken up as those of an earlier cluster.
+pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) -> Option<&'a str> {
+    let old = snapshot.old_children();
+    let is_under_way = snapshot.resource.is_being_taken_over();
+    let may_be = match effect {
+        Effect::RetireReplicaSet { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::AppendNoop
+        | Effect::Delete {
+            kind: ObjectKind::Pod | ObjectKind::PersistentVolumeClaim,
+            ..
+        } => is_under_way,
+        Effect::AddLearner { name, .. } => is_under_way && !old.may_run(name),
+        Effect::Apply { object } => match &**object {
+            Child::Pod(_) | Child::PersistentVolumeClaim(_) => {
+                is_under_way && !old.may_run(object.name())
+            }
+            Child::Service(_) | Child::PodDisruptionBudget(_) => false,
+        },
+        Effect::TakeUpClaim { name, .. } => {
+            let is_at_rest = old.pods.is_empty() && old.sets.is_empty();
+            (is_under_way || is_at_rest) && !old.may_run(name)
+        }
+        _ => false,
+    };
+    old.names().next().filter(|_| !may_be)
+}
+
 /// A claim that is taken up carries the cluster's labels, and its owner is known by the annotation alone: that of another
-/// object of this name, of which there is one at a time.
+/// object of this name, of which there is one at a time. One of the archived operator's has neither, and nobody who could
+/// start a member on it is left.
 pub(crate) fn judge_left_claim(
     name: &str,
     from: &str,
@@ -22,13 +56,47 @@ pub(crate) fn judge_left_claim(
                 .iter()
                 .all(|(key, value)| claim.labels.get(key) == Some(value))
     };
-    let mut claims = snapshot.objects.volumes.seen().into_iter().flatten();
-    let found = claims.find(|claim| claim.name == name).filter(is_left);
-    if found.is_none() || from == resource.uid {
-        refusals.push(Refusal::ForeignOwner {
-            kind: ObjectKind::PersistentVolumeClaim,
-            name: name.to_owned(),
-        });
+    let is_its = if from.is_empty() {
+        let old = snapshot.old_children();
+        let mut claims = old.claims.iter().filter(|claim| claim.name == name);
+        claims.any(|claim| claim.owner.is_none())
+            && snapshot.old_sets.seen().is_some()
+            && !old.may_run(name)
+    } else {
+        let mut claims = snapshot.objects.volumes.seen().into_iter().flatten();
+        let found = claims.find(|claim| claim.name == name);
+        found.filter(is_left).is_some() && from != resource.uid
+    };
+    if !is_its {
+        refusals.push(foreign(ObjectKind::PersistentVolumeClaim, name));
+    }
+}
+
+/// A ReplicaSet that is retired is one that the archived operator made, while its members are being taken over.
+pub(crate) fn judge_set(
+    name: &str,
+    owner: &str,
+    pre: &Preconditions,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
+    let uid = match &pre.object {
+        Some(ObjectPrecondition::Present { uid }) => uid.as_str(),
+        Some(ObjectPrecondition::Absent) | None => "",
+    };
+    let is_it = |set: &&OldSet| {
+        set.name == name && set.uid == uid && set.owner.as_deref().unwrap_or_default() == owner
+    };
+    let mut sets = snapshot.old_sets.seen().into_iter().flatten();
+    if sets.find(is_it).is_none() || !snapshot.resource.is_being_taken_over() {
+        refusals.push(foreign(ObjectKind::ReplicaSet, name));
+    }
+}
+
+fn foreign(kind: ObjectKind, name: &str) -> Refusal {
+    Refusal::ForeignOwner {
+        kind,
+        name: name.to_owned(),
     }
 }
 

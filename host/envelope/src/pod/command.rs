@@ -100,7 +100,7 @@ fn is_allowed(pod: &str, word: &str, addresses: Addresses<'_>, token: Option<&st
         .map_or((TlsRole::Server, flag), |file| (TlsRole::Peer, file));
     match flag {
         "name" => value == pod,
-        "data-dir" => value.strip_prefix(names::DATA_MOUNT) == Some("/data"),
+        "data-dir" => value == names::DATA_FOLDER,
         "initial-advertise-peer-urls" => value.split(',').all(|url| addresses.is_peer(pod, url)),
         "advertise-client-urls" => value
             .split(',')

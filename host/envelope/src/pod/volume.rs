@@ -96,6 +96,7 @@ pub(super) fn judge_mounts(
     found: &PodSpec,
     container: &Container,
     spec: &EtcdClusterSpec,
+    snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
     let mut refuse = |volume: &str| {
@@ -107,12 +108,17 @@ pub(super) fn judge_mounts(
             refusals.push(refusal);
         }
     };
+    let folder = if snapshot.has_data_at_root(pod) {
+        names::DATA_FOLDER
+    } else {
+        names::DATA_MOUNT
+    };
     let mounts = || container.volume_mounts.iter().flatten();
     for mount in mounts() {
         let role = role_of(&mount.name).and_then(TlsRole::mount);
         let place = match role {
             Some((_, path)) => Some((path, Some(true))),
-            None => (mount.name == names::DATA_VOLUME).then_some((names::DATA_MOUNT, None)),
+            None => (mount.name == names::DATA_VOLUME).then_some((folder, None)),
         };
         let allowed = place.map(|(path, read_only)| VolumeMount {
             name: mount.name.clone(),

@@ -51,6 +51,7 @@ pub fn verdict(
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
+        | Effect::RetireReplicaSet { .. }
         | Effect::SetImage { .. }
         | Effect::UpdateMember { .. }
         | Effect::Delete { .. }

@@ -53,18 +53,37 @@ impl World {
                 Deed::Wrote(effect.name())
             }
             Effect::TakeUpClaim { name, from } => {
-                let own = self.kube.resource.uid.clone();
+                let resource = &self.kube.resource;
+                let (own, labels) = (
+                    resource.uid.clone(),
+                    resource.dialect().labels(&resource.name),
+                );
                 let claim = self.kube.claims.get_mut(name).ok_or("not found")?;
-                if !is_same(pre.object.as_ref(), &claim.api.uid)
-                    || claim.api.owner.as_ref() != Some(from)
-                {
+                let before = claim.api.owner.as_deref().unwrap_or_default();
+                if !is_same(pre.object.as_ref(), &claim.api.uid) || before != from {
                     return Err("the UID does not match");
+                }
+                if from.is_empty() {
+                    let (key, place) = (names::DATA_ANNOTATION, names::AT_ROOT);
+                    claim
+                        .api
+                        .annotations
+                        .insert(key.to_owned(), place.to_owned());
+                    claim.api.labels.extend(labels);
                 }
                 let key = names::OWNER_ANNOTATION.to_owned();
                 claim.api.annotations.insert(key, own.clone());
                 claim.api.owner = Some(own);
                 self.changed = true;
                 Deed::Wrote(effect.name())
+            }
+            Effect::RetireReplicaSet { name, owner: _ } => {
+                let set = self.kube.sets.get(name).ok_or("not found")?;
+                if !is_same(pre.object.as_ref(), &set.uid) {
+                    return Err("the UID does not match");
+                }
+                self.retire(name);
+                Deed::DeletedPod(name.clone())
             }
             Effect::SetImage {
                 name,
@@ -218,6 +237,10 @@ impl World {
                 self.changed = true;
                 Deed::Wrote("Delete")
             }
+            ObjectKind::ReplicaSet => {
+                self.retire(name);
+                Deed::DeletedPod(name.to_owned())
+            }
         }
     }
 
@@ -233,7 +256,10 @@ impl World {
             ObjectKind::PersistentVolumeClaim => {
                 self.kube.claims.get(name).map(|claim| claim.number)
             }
-            ObjectKind::Service | ObjectKind::PodDisruptionBudget | ObjectKind::Secret => None,
+            ObjectKind::Service
+            | ObjectKind::PodDisruptionBudget
+            | ObjectKind::Secret
+            | ObjectKind::ReplicaSet => None,
         };
         let Some(disk) = disk else { return Vec::new() };
         // A pod that is given up for a backup may take with it what the backup has; a claim stays until there is another copy.
@@ -287,7 +313,7 @@ fn describe(effect: &Effect) -> String {
             )
         }
         Effect::AnnotatePod { annotations, .. } => format!("AnnotatePod {annotations:?}"),
-        Effect::TakeUpClaim { .. } => effect.name().to_owned(),
+        Effect::TakeUpClaim { .. } | Effect::RetireReplicaSet { .. } => effect.name().to_owned(),
         Effect::SetImage { image, .. } => format!("SetImage {image}"),
         Effect::Delete { kind, .. } => format!("Delete {}", kind.name()),
         Effect::Issue { order, .. } => format!("Issue {order:?}"),

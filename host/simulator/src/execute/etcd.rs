@@ -69,6 +69,7 @@ impl World {
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::TakeUpClaim { .. }
+            | Effect::RetireReplicaSet { .. }
             | Effect::SetImage { .. }
             | Effect::Delete { .. }
             | Effect::Issue { .. } => return Err("not an effect on etcd"),

@@ -73,7 +73,7 @@ impl World {
             minor: release.minor,
             alone: is_alone(&pod.api),
         };
-        let start = self.etcd.start(disk, &pod.api.name, &flags, &peers);
+        let start = self.etcd.start(disk, pod.member(), &flags, &peers);
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
         let name = pod.api.name.clone();

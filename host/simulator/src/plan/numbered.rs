@@ -3,7 +3,7 @@
 //! All else of a seed's plan is [`super::seed`]'s.
 
 use super::seed::FAULTS_UNTIL;
-use super::{Fault, Plan, Planned};
+use super::{Fault, OldPods, Plan, Planned};
 
 /// Makes a stream of a seed of its own.
 const AGAIN: u64 = 0xa6_a111;
@@ -23,7 +23,26 @@ impl Plan {
         plan
     }
 
-    /// The same, and somebody deletes the cluster and makes it again, once or twice; its claims stay. Of one version: whoever
+    /// The same, of a cluster that the archived operator left alive. Nobody deletes its claims, nor loses a node with them:
+    /// its pods would vote without a memory.
+    #[must_use]
+    pub fn with_kept_members(seed: u64) -> Self {
+        let mut plan = Self {
+            old: Some(OldPods::Renewed),
+            tls: false,
+            ..Self::with_numbered_members(seed)
+        };
+        let is_odd = |fault: Fault| {
+            matches!(
+                fault,
+                Fault::DeleteClaim(_) | Fault::LoseNode(_) | Fault::Recreate
+            )
+        };
+        plan.faults.retain(|planned| !is_odd(planned.fault));
+        plan
+    }
+
+    /// A cluster of the second dialect that somebody deletes and makes again, once or twice; its claims stay. Of one version: whoever
     /// asks for another one at the same time may ask for one that cannot read the data.
     #[must_use]
     pub fn with_claims_that_stay(seed: u64) -> Self {

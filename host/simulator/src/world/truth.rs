@@ -89,7 +89,7 @@ impl World {
                         });
                     let intact = self.is_intact(&name, row.id);
                     let full = self.is_full(row.id);
-                    let pod = self.kube.pods.get(&name);
+                    let pod = self.kube.pod_of(&name);
                     let process = pod.and_then(|pod| pod.process);
                     MemberTruth {
                         id: row.id,

@@ -1,8 +1,8 @@
 //! Takes over living clusters that another operator made, as they are.
 //!
 //! # Flow
-//! 1. While the archived operator may hold its lock, nothing is done beside it; nor beside pods and claims of its that are
-//!    not taken over.
+//! 1. While the archived operator may hold its lock, nothing is done beside it. Members that it keeps in another shape are
+//!    [`super::inherit`]'s.
 //! 2. A cluster without a record is known by its pods and by a member list that a quorum confirms; its id is recorded.
 //!    What the old operator thought of it (`status.phase`) decides nothing.
 //! 3. Where no quorum answers, pods that ended or are gone are made again on the claims that stand, sealed.
@@ -58,38 +58,6 @@ pub(super) fn is_held_off(situation: &Situation<'_>, step: &mut Step) -> bool {
     true
 }
 
-/// Whether pods or claims stand that the archived operator made in a shape that is not taken over. Nothing is done beside
-/// them: a Service that selects other labels would part their members, and an empty cluster would hide their data.
-pub(super) fn is_beside_old(situation: &Situation<'_>, step: &mut Step) -> bool {
-    let old = situation.snapshot.old_children();
-    if old.names().next().is_none() {
-        return false;
-    }
-    let name = &situation.snapshot.resource.name;
-    let claims = if old.claims.is_empty() {
-        "no volume claims".to_owned()
-    } else {
-        format!("the volume claims {}", old.claims.join(", "))
-    };
-    let message = if old.pods.is_empty() {
-        format!(
-            "The archived operator left {claims} of a cluster {name}, which may hold its data and are not taken up. Nothing is \
-             done beside them. If the data is not needed, delete them; else create this cluster under another name and \
-             restore a backup into it."
-        )
-    } else {
-        format!(
-            "The archived operator's pods {} of this cluster stand, with {claims}. They are not taken over, and all of them \
-             and their Service are left as they are; the members go on without an operator. To move the data: store a \
-             snapshot of it, and restore it into a cluster of another name.",
-            old.pods.join(", ")
-        )
-    };
-    step.find(FindingKind::Blocked, Reason::AwaitingAdoption, message);
-    step.look_again(LATER, Reason::AwaitingAdoption);
-    true
-}
-
 /// Whether a resource of which nothing stands once had members: then a birth would put an empty cluster in the place of
 /// one with data.
 pub(super) fn has_vanished(memory: &EtcdClusterStatus, step: &mut Step) -> bool {
@@ -125,20 +93,10 @@ pub(super) fn take_over(
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    // Whether somebody else is at work must be known before another's cluster becomes this operator's.
-    if let Observed::Unknown(why) = &situation.snapshot.old_lock {
-        step.find(
-            FindingKind::Blocked,
-            Reason::AwaitingAdoption,
-            format!(
-                "The lock of the archived operator could not be read ({why}), so it is not known whether that one is still \
-                 at work on this cluster. Nothing is done. Give this operator the right to get it; the manifests do."
-            ),
-        );
-        step.look_again(LATER, Reason::AwaitingAdoption);
-        return;
-    }
-    if record(situation, living, step) || left::take_up(cluster, situation, step) {
+    if is_lock_unread(situation, step)
+        || record(situation, living, step)
+        || left::take_up(cluster, situation, step)
+    {
         return;
     }
     if living.volumes.values().any(|claim| is_kept(claim)) {
@@ -201,8 +159,25 @@ fn are_starting(situation: &Situation<'_>, living: &Living<'_>, is_making: bool)
             .map_or(is_making, |youngest| youngest < BEFORE_REPLACEMENT)
 }
 
+/// Whether nobody knows if somebody else is at work, which must be known before another's cluster becomes this operator's.
+pub(super) fn is_lock_unread(situation: &Situation<'_>, step: &mut Step) -> bool {
+    let Observed::Unknown(why) = &situation.snapshot.old_lock else {
+        return false;
+    };
+    step.find(
+        FindingKind::Blocked,
+        Reason::AwaitingAdoption,
+        format!(
+            "The lock of the archived operator could not be read ({why}), so it is not known whether that one is still \
+             at work on this cluster. Nothing is done. Give this operator the right to get it; the manifests do."
+        ),
+    );
+    step.look_again(LATER, Reason::AwaitingAdoption);
+    true
+}
+
 /// Records the id that a quorum of this resource's own pods confirms. Says whether it did.
-fn record(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) -> bool {
+pub(super) fn record(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) -> bool {
     let Some(list) = living.membership.filter(|_| living.votes().has_quorum()) else {
         return false;
     };

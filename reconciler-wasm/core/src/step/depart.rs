@@ -22,11 +22,15 @@ pub(super) fn finish(
         return;
     };
     let listed: BTreeSet<&str> = membership.members.iter().map(name_of).collect();
-    let names: BTreeSet<&str> = living
-        .pods
-        .keys()
-        .chain(living.volumes.keys())
-        .copied()
+    // What the archived operator made is nobody's to delete.
+    let own = Some(situation.snapshot.resource.uid.as_str());
+    let pods = living.pods.iter();
+    let pods = pods.filter(|(_, pod)| pod.owner.as_deref() == own);
+    let claims = living.volumes.iter();
+    let claims = claims.filter(|(_, claim)| claim.owner.as_deref() == own);
+    let names: BTreeSet<&str> = pods
+        .map(|(name, _)| *name)
+        .chain(claims.map(|(name, _)| *name))
         .collect();
     for name in names.difference(&listed) {
         if restore::keeps_claim(cluster, situation, living, name) {

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use contract::{Effect, EventType, FindingKind, Objects, Reason, Volume, VolumePhase, names};
+use contract::{
+    Action, Effect, EventType, FindingKind, Objects, Reason, Volume, VolumePhase, names,
+};
 
 use super::{LATER, SOON, Step};
 use crate::assess::Situation;
@@ -53,8 +55,10 @@ pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut S
         step.look_again(LATER, Reason::AwaitingAdoption);
         return true;
     }
-    let before = first.annotations.get(names::OWNER_ANNOTATION);
-    let Some(from) = before.filter(|from| left.iter().all(|claim| is_usable(claim, from))) else {
+    let before: Option<Vec<&str>> = left.iter().map(|claim| left_by(situation, claim)).collect();
+    let clusters = before.iter().flatten().filter(|from| !from.is_empty());
+    let is_one = clusters.collect::<BTreeSet<_>>().len() <= 1;
+    let Some(before) = before.filter(|_| is_one) else {
         step.find_of(
             FindingKind::Blocked,
             Reason::ForeignObject,
@@ -69,13 +73,8 @@ pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut S
         step.look_again(LATER, Reason::ForeignObject);
         return true;
     };
-    for claim in &left {
-        let effect = Effect::TakeUpClaim {
-            name: claim.name.clone(),
-            from: from.clone(),
-        };
-        step.actions
-            .push(pre::action(resource, effect).present(&claim.uid));
+    for (claim, from) in left.iter().zip(before) {
+        step.actions.push(taking_up(situation, claim, from));
     }
     let message = format!(
         "The volume claims {names}, which an earlier cluster {} left, are taken up with their data.",
@@ -100,14 +99,26 @@ fn others_pod<'a>(situation: &Situation<'a>) -> Option<&'a str> {
     other.map(|pod| pod.name.as_str())
 }
 
-/// Whether the claim is that cluster's, known by its annotation, and stays.
-fn is_usable(claim: &Volume, from: &str) -> bool {
-    claim.deleted.is_none()
-        && claim.phase != VolumePhase::Lost
-        && claim.owner.as_deref() == Some(from)
-        && claim
-            .annotations
-            .get(names::OWNER_ANNOTATION)
-            .map(String::as_str)
-            == Some(from)
+/// Makes a claim this cluster's that was another's, or the archived operator's where that one is not named.
+pub(super) fn taking_up(situation: &Situation<'_>, claim: &Volume, from: &str) -> Action {
+    let effect = Effect::TakeUpClaim {
+        name: claim.name.clone(),
+        from: from.to_owned(),
+    };
+    pre::action(&situation.snapshot.resource, effect).present(&claim.uid)
+}
+
+/// The cluster that a claim which stays belonged to: the one that its annotation names, or nobody where the archived
+/// operator made it. None where it cannot be taken up.
+fn left_by<'a>(situation: &Situation<'a>, claim: &'a Volume) -> Option<&'a str> {
+    if claim.deleted.is_some() || claim.phase == VolumePhase::Lost {
+        return None;
+    }
+    let old = situation.snapshot.old_children();
+    if old.claims.iter().any(|old| old.uid == claim.uid) {
+        return Some("");
+    }
+    let from = claim.owner.as_deref()?;
+    let mark = claim.annotations.get(names::OWNER_ANNOTATION)?;
+    (mark == from).then_some(from)
 }

@@ -16,7 +16,7 @@ use crate::quorum::quorum;
 use crate::validate::Cluster;
 
 /// How long a running member may be down before its pod is made again on the same disk.
-const BEFORE_RECREATION: Millis = Millis::seconds(150);
+pub(super) const BEFORE_RECREATION: Millis = Millis::seconds(150);
 /// How long a member may be down before it is replaced by a new one.
 pub(super) const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
 /// How often a pod is made again before that.

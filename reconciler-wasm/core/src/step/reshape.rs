@@ -109,7 +109,7 @@ pub(super) fn reshape(
 }
 
 /// Waits before `next` for a voter that is behind, and says whether there is one.
-fn waits_for_the_late(living: &Living<'_>, next: &str, step: &mut Step) -> bool {
+pub(super) fn waits_for_the_late(living: &Living<'_>, next: &str, step: &mut Step) -> bool {
     let late = living
         .voters()
         .find(|member| !has_caught_up(member, living));

@@ -14,13 +14,14 @@ use super::{Start, probes};
 use crate::build::tls;
 use crate::validate::Cluster;
 
-/// Where the data volume is mounted; the data is in its subdirectory `data`, as it always was.
-const MOUNT: &str = names::DATA_MOUNT;
-
 pub(super) fn container(cluster: &Cluster, member: &str, image: &str, start: &Start) -> Container {
     let data = VolumeMount {
         name: names::DATA_VOLUME.to_owned(),
-        mount_path: MOUNT.to_owned(),
+        mount_path: if cluster.rooted.contains(member) {
+            names::DATA_FOLDER.to_owned()
+        } else {
+            names::DATA_MOUNT.to_owned()
+        },
         ..VolumeMount::default()
     };
     let patience = cluster.pod.probes.as_ref();
@@ -81,7 +82,7 @@ fn args(cluster: &Cluster, member: &str, start: &Start) -> Vec<String> {
         .unwrap_or_else(|| cluster.peer_url(member));
     let mut args = vec![
         format!("--name={member}"),
-        format!("--data-dir={MOUNT}/data"),
+        format!("--data-dir={}", names::DATA_FOLDER),
         format!("--initial-advertise-peer-urls={peer_urls}"),
         format!(
             "--listen-peer-urls={}://0.0.0.0:{}",

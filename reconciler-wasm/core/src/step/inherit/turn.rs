@@ -1,0 +1,228 @@
+//! Members on their way from one operator to the other: who is, who is next, and who must be mended meanwhile.
+//!
+//! Whether a cluster is taken over at all, and when that has ended, is [`super`]'s.
+
+use contract::{
+    ClusterId, Effect, EventType, FindingKind, Membership, OldChildren, OldSet, Pod, Reason,
+    Volume, VolumePhase,
+};
+
+use super::{finish, leave_alone, obstacle};
+use crate::assess::{Living, Member, Situation, has_ended};
+use crate::build;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::step::birth::apply;
+use crate::step::repair::BEFORE_RECREATION;
+use crate::step::{
+    LATER, SOON, Step, depart, ended, failures, join, leave, left, lost, repair, reshape, scale,
+};
+use crate::validate::Cluster;
+
+/// How far a member is on its way from one operator to the other.
+enum Turn<'a> {
+    /// The archived operator keeps its pod.
+    Kept(&'a OldSet),
+    /// Its pod has nobody to keep it, and is going.
+    Ending,
+    /// Nobody can start it on its claim, which is nobody's.
+    Free(&'a Volume),
+    /// Its claim is this cluster's, and it has no pod.
+    Down(&'a Volume),
+    /// It has come over, and its pod has ended for good.
+    Ended(&'a Pod),
+    /// It has come over, or has no disk to come over on.
+    Over,
+}
+
+fn turn<'a>(situation: &Situation<'_>, old: &OldChildren<'a>, member: &Member<'a>) -> Turn<'a> {
+    let own = Some(situation.snapshot.resource.uid.as_str());
+    if let Some(set) = old.sets.iter().find(|set| set.name == member.name) {
+        return Turn::Kept(set);
+    }
+    let usable = |claim: &&Volume| claim.deleted.is_none() && claim.phase != VolumePhase::Lost;
+    match (member.pod, member.volume.filter(usable)) {
+        (Some(pod), _) if pod.owner.as_deref() != own => Turn::Ending,
+        (Some(pod), Some(_)) if has_ended(pod) && pod.deleted.is_none() => Turn::Ended(pod),
+        (Some(_), _) | (None, None) => Turn::Over,
+        (None, Some(claim)) if claim.owner.as_deref() == own => Turn::Down(claim),
+        (None, Some(claim)) => Turn::Free(claim),
+    }
+}
+
+/// Takes the next step of a take-over: finishes with who is on the way, else begins with the next one.
+pub(super) fn go_on(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    (cluster_id, living): (ClusterId, &Living<'_>),
+    old: &OldChildren<'_>,
+    step: &mut Step,
+) {
+    if situation.snapshot.old_sets.seen().is_none() {
+        let why = obstacle(cluster, situation, old).unwrap_or_default();
+        leave_alone(old, &why, step);
+        return;
+    }
+    let mut kept = Vec::new();
+    let mut is_on_the_way = false;
+    for member in &living.members {
+        match turn(situation, old, member) {
+            Turn::Kept(set) => kept.push((member, set)),
+            Turn::Over => {}
+            turn @ (Turn::Ending | Turn::Free(_) | Turn::Down(_) | Turn::Ended(_)) => {
+                is_on_the_way = true;
+                bring_over(cluster, situation, living, (member, &turn), step);
+            }
+        }
+    }
+    if is_on_the_way {
+        step.look_again(SOON, Reason::Adopted);
+    } else if kept.is_empty() {
+        finish(situation, old, step);
+    } else if let Some(why) = obstacle(cluster, situation, old) {
+        leave_alone(old, &why, step);
+    } else if let Some(membership) = living.membership {
+        take_next(cluster, situation, membership, living, &kept, step);
+    } else {
+        lost::say(situation, cluster_id, living, step);
+    }
+}
+
+fn bring_over(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    (member, turn): (&Member<'_>, &Turn<'_>),
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let words = match turn {
+        Turn::Free(claim) => {
+            step.actions.push(left::taking_up(situation, claim, ""));
+            "its volume claim becomes this cluster's"
+        }
+        Turn::Down(claim) => {
+            let pod = build::pod_again(cluster, resource, living, member);
+            let mut action = pre::action(resource, apply(contract::Child::Pod(pod))).absent();
+            action.pre.claim_uid = Some(claim.uid.clone());
+            step.actions.push(action);
+            "its pod is made on its own disk"
+        }
+        Turn::Ended(pod) => {
+            step.actions.push(ended::deletion(situation, pod));
+            "its pod has ended, and is made again"
+        }
+        Turn::Ending | Turn::Kept(_) | Turn::Over => "the pod that its ReplicaSet made ends",
+    };
+    step.find_of(
+        FindingKind::Doing,
+        Reason::Adopted,
+        member.name,
+        format!("{} is taken over: {words}.", member.name),
+    );
+}
+
+/// Goes on with the next member: one that has been down for long, else one that does not lead, else the leader.
+fn take_next(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    kept: &[(&Member<'_>, &OldSet)],
+    step: &mut Step,
+) {
+    let leads = living.leader();
+    let next = kept
+        .iter()
+        .min_by_key(|(member, _)| (member.is_healthy(), member.id == leads, member.name));
+    let Some((member, set)) = next else { return };
+    if !member.is_healthy() {
+        let down = living.down_for(member, situation.snapshot.now);
+        if down < BEFORE_RECREATION {
+            let words = format!(
+                "{} is not healthy ({}), and is taken over when that lasts for {} s; the others wait for it.",
+                member.name,
+                member.complaint(),
+                BEFORE_RECREATION.0 / 1000
+            );
+            step.find_of(
+                FindingKind::Waiting,
+                Reason::MemberUnhealthy,
+                member.name,
+                words,
+            );
+            step.look_again(LATER, Reason::MemberUnhealthy);
+            return;
+        }
+    } else if mend(cluster, situation, membership, living, step)
+        || reshape::waits_for_the_late(living, "the next member", step)
+    {
+        return;
+    } else if member.id == leads && living.voters().count() > 1 {
+        leave::move_leader(situation, membership, living, member, step);
+        return;
+    }
+    retire(cluster, situation, membership, living, (member, set), step);
+}
+
+/// Sees to those who have come over and are not well, to members that join, and to the number of members. Says whether there
+/// was anything to do or to wait for.
+fn mend(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    depart::finish(cluster, situation, living, step);
+    let is_small = cluster
+        .size
+        .is_some_and(|size| living.voters().count() < size);
+    repair::replace(cluster, situation, membership, living, step)
+        || join::attend(cluster, situation, membership, living, step)
+        || repair::is_waiting(living)
+        || (is_small && scale::scale(cluster, situation, membership, living, step))
+}
+
+/// Deletes the ReplicaSet of a member, with which its pod goes.
+fn retire(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    (member, set): (&Member<'_>, &OldSet),
+    step: &mut Step,
+) {
+    let voters = living.voters().count();
+    let resource = &situation.snapshot.resource;
+    let effect = Effect::RetireReplicaSet {
+        name: set.name.clone(),
+        owner: set.owner.clone().unwrap_or_default(),
+    };
+    let mut action = pre::action(resource, effect)
+        .present(&set.uid)
+        .on_members(membership)
+        .followed_by(build::pod_again(cluster, resource, living, member));
+    action.pre.touches = member.id;
+    action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters.saturating_sub(1))).ok();
+    step.actions.push(action);
+    let note = format!(
+        "{} is taken over: its ReplicaSet is deleted, and its pod made anew on its own disk",
+        member.name
+    );
+    step.actions.push(pre::event_of(
+        resource,
+        EventType::Normal,
+        Reason::Adopted,
+        note.clone(),
+    ));
+    if !failures::tell_refused_successor(&situation.snapshot.outcomes, &set.name, step) {
+        step.find_of(
+            FindingKind::Doing,
+            Reason::Adopted,
+            member.name,
+            format!("{note}."),
+        );
+        step.look_again(SOON, Reason::Adopted);
+    }
+}
