@@ -126,8 +126,16 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
             beside::held_off,
         ),
         scenarios.trial(
-            "improbable::a_living_cluster_that_its_operator_left_is_told_and_left_alone",
-            left::is_left_alone,
+            "improbable::a_living_cluster_of_the_last_release_is_taken_over_under_writes_on_its_own_disks",
+            left::of_the_release,
+        ),
+        scenarios.trial(
+            "improbable::a_living_cluster_of_the_final_state_is_taken_over_although_the_operator_ends_in_the_middle",
+            left::of_the_final_state,
+        ),
+        scenarios.trial(
+            "improbable::claims_that_its_operator_left_are_taken_up_with_their_data",
+            left::claims_alone,
         ),
         scenarios.trial(
             "improbable::certificates_budget_and_other_optional_fields_are_in_effect",

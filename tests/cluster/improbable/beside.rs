@@ -12,13 +12,13 @@ use super::theirs::{PEERS, Theirs};
 use super::{OF_THE_FINAL_STATE, PATIENCE};
 
 /// Of v0.2.0, and of the final state.
-const LOCKS: [&str; 2] = [
+pub(super) const LOCKS: [&str; 2] = [
     "controller-leader-election-helper",
     "etcd-cluster-operator-controller-leader-election-helper",
 ];
-const HOLDER: &str = "eco-controller-manager-6d5f7c9b8-x2x4k_0b8f";
+pub(super) const HOLDER: &str = "eco-controller-manager-6d5f7c9b8-x2x4k_0b8f";
 /// How long each lock is seen to be renewed.
-const AT_WORK: Duration = Duration::from_secs(8);
+pub(super) const AT_WORK: Duration = Duration::from_secs(8);
 
 /// Nothing is made while either lock is renewed, and the cluster is born once nobody renews it.
 pub(super) async fn held_off(scenario: &mut Scenario) -> Result<()> {
@@ -48,7 +48,7 @@ pub(super) async fn held_off(scenario: &mut Scenario) -> Result<()> {
     cluster.becomes_healthy(1).await
 }
 
-async fn renew(scenario: &Scenario, lock: &str) -> Result<()> {
+pub(super) async fn renew(scenario: &Scenario, lock: &str) -> Result<()> {
     let now = k8s_openapi::jiff::Timestamp::now();
     let record = json!({
         "holderIdentity": HOLDER, "leaseDurationSeconds": 15, "acquireTime": "2020-05-07T09:00:00Z",

@@ -1,21 +1,142 @@
-//! A living cluster that the archived operator left, made by hand as v0.2.0 made it: peers, ReplicaSets, and claims with the
-//! data at the volume's root.
+//! Living clusters that the archived operator left, made by hand as it made them: peers, ReplicaSets, and claims with the data
+//! at the volume's root.
+
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tests::scenario::Scenario;
 use tests::testbed::wait;
 
+use super::beside::{self, AT_WORK};
 use super::theirs::{PEERS, Theirs};
 use super::{OF_THE_RELEASE, PATIENCE, merge};
 use crate::upgrade;
+use crate::writer::Writer;
 
 const NAME: &str = "my-cluster";
 const VERSION: &str = "3.4.34";
 const MEMBERS: [&str; 3] = ["my-cluster-0", "my-cluster-1", "my-cluster-2"];
+/// How often a client asks again before it gives a write up.
+const TRIES: u32 = 5;
+/// The longest that no write may be acknowledged while members come over: one election, on a busy machine.
+const ELECTION: Duration = Duration::from_secs(10);
 
-/// It goes on as it is: the operator says what it found, and touches none of it.
-pub(super) async fn is_left_alone(scenario: &mut Scenario) -> Result<()> {
+/// How the archived operator addressed members.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// v0.2.0: with the namespace.
+    Release,
+    /// The final state: without, and with an alias of its own in each pod.
+    Final,
+}
+
+/// A cluster of the last release comes over while clients write: its disks, its id and its data stay, and it lives on.
+pub(super) async fn of_the_release(scenario: &mut Scenario) -> Result<()> {
+    stand(scenario, Form::Release).await?;
+    let cluster = Theirs::of(scenario, NAME);
+    let (before, id) = (cluster.uids("pvc").await?, cluster.id().await?);
+    let writer = Writer::start_trying(vec![front(&cluster, scenario).await?], TRIES);
+    writer.goes_on(20, PATIENCE).await?;
+
+    scenario.start_operator().await?;
+    let cluster = Theirs::of(scenario, NAME);
+    cluster.runs(3, VERSION).await?;
+    wait::until("the end of the take-over", PATIENCE, async || {
+        came_over(&cluster).await
+    })
+    .await?;
+    writer.goes_on(20, PATIENCE).await?;
+    let journal = writer.finish().await?;
+    eprintln!(
+        "  under a take-over {} writes were acknowledged, {} failed, the longest pause was {:?}",
+        journal.len(),
+        journal.failed,
+        journal.longest_pause
+    );
+    ensure!(journal.failed == 0, "{} writes failed", journal.failed);
+    ensure!(
+        journal.longest_pause < ELECTION,
+        "for {:?} no write was acknowledged",
+        journal.longest_pause
+    );
+    let after = cluster.uids("pvc").await?;
+    ensure!(
+        after == before,
+        "the claims were {before:?} and are {after:?}"
+    );
+    let status = cluster.status().await?;
+    ensure!(status["clusterId"] == id, "it was {id}, and is {status}");
+    holds_its_data(&cluster).await?;
+
+    cluster.edit(&json!({"replicas": 1}), &[]).await?;
+    cluster.runs(1, VERSION).await?;
+    holds_its_data(&cluster).await
+}
+
+/// One of the final state is left alone while its operator is at work, and comes over although this one ends in the middle.
+pub(super) async fn of_the_final_state(scenario: &mut Scenario) -> Result<()> {
+    stand(scenario, Form::Final).await?;
+    let cluster = Theirs::of(scenario, NAME);
+    let (before, id) = (standing(&cluster).await?, cluster.id().await?);
+    beside::renew(scenario, beside::LOCKS[1]).await?;
+    scenario.start_operator().await?;
+    let cluster = Theirs::of(scenario, NAME);
+    let began = tokio::time::Instant::now();
+    while began.elapsed() < AT_WORK {
+        beside::renew(scenario, beside::LOCKS[1]).await?;
+        cluster.tells(&[beside::HOLDER]).await?;
+    }
+    let after = standing(&cluster).await?;
+    ensure!(after == before, "{before:#?}\nbecame\n{after:#?}");
+
+    wait::until("the first member that comes over", PATIENCE, async || {
+        let sets = cluster.labelled("replicasets").await?;
+        ensure!(sets.len() < MEMBERS.len(), "all of them stand");
+        Ok(())
+    })
+    .await?;
+    scenario.kill_operator().await?;
+    scenario.start_operator().await?;
+    let cluster = Theirs::of(scenario, NAME);
+    cluster.runs(3, VERSION).await?;
+    wait::until("the end of the take-over", PATIENCE, async || {
+        came_over(&cluster).await
+    })
+    .await?;
+    let status = cluster.status().await?;
+    ensure!(status["clusterId"] == id, "it was {id}, and is {status}");
+    holds_its_data(&cluster).await
+}
+
+/// Claims that were left without pods are what the next cluster of that name goes on with.
+pub(super) async fn claims_alone(scenario: &mut Scenario) -> Result<()> {
+    stand(scenario, Form::Final).await?;
+    let cluster = Theirs::of(scenario, NAME);
+    let (before, id) = (cluster.uids("pvc").await?, cluster.id().await?);
+    let object = cluster.object();
+    scenario.kubectl(&["delete", &object]).await?;
+    wait::until("the end of its pods", PATIENCE, async || {
+        let pods = cluster.labelled("pods").await?;
+        ensure!(pods.is_empty(), "{} pods stand", pods.len());
+        Ok(())
+    })
+    .await?;
+    scenario.start_operator().await?;
+    let cluster = Theirs::apply(scenario, &manifest()?, NAME).await?;
+    cluster.runs(3, VERSION).await?;
+    let after = cluster.uids("pvc").await?;
+    ensure!(
+        after == before,
+        "the claims were {before:?} and are {after:?}"
+    );
+    let status = cluster.status().await?;
+    ensure!(status["clusterId"] == id, "it was {id}, and is {status}");
+    holds_its_data(&cluster).await
+}
+
+/// Makes such a cluster, which holds a key, and stops the operator before.
+async fn stand(scenario: &mut Scenario, form: Form) -> Result<()> {
     upgrade::load(scenario, &[VERSION]).await?;
     scenario.stop_operator().await?;
     // Its pods ran as etcd's image does.
@@ -24,11 +145,8 @@ pub(super) async fn is_left_alone(scenario: &mut Scenario) -> Result<()> {
     scenario
         .kubectl(&["label", "namespace", namespace, allow, "--overwrite"])
         .await?;
-    let mut manifest: Value = serde_yaml::from_str(OF_THE_RELEASE)?;
-    merge(&mut manifest["spec"], &json!({"version": VERSION}));
-    let manifest = manifest.to_string();
-    let cluster = Theirs::apply(scenario, &manifest, NAME).await?;
-    make(scenario, &cluster).await?;
+    let cluster = Theirs::apply(scenario, &manifest()?, NAME).await?;
+    make(scenario, &cluster, form).await?;
     wait::until("the pods of its ReplicaSets", PATIENCE, async || {
         let pods = cluster.labelled("pods").await?;
         let mut phases = pods.iter().map(|pod| &pod["status"]["phase"]);
@@ -39,34 +157,62 @@ pub(super) async fn is_left_alone(scenario: &mut Scenario) -> Result<()> {
         Ok(())
     })
     .await?;
-    cluster.etcdctl(&["put", "kept", "yes"]).await?;
-    let before = standing(&cluster).await?;
+    cluster.etcdctl(&["put", "kept", "yes"]).await.map(drop)
+}
 
-    scenario.start_operator().await?;
-    let cluster = Theirs::apply(scenario, &manifest, NAME).await?;
-    let words = ["my-cluster-0-", "my-cluster-2-", "not taken over"];
-    cluster.tells(&words).await?;
-    for _ in 0..2 {
-        scenario.is_looked_at_again().await?;
-    }
-    cluster.tells(&words).await?;
-    let after = standing(&cluster).await?;
-    ensure!(after == before, "{before:#?}\nbecame\n{after:#?}");
-    cluster.etcdctl(&["put", "written", "beside"]).await?;
+fn manifest() -> Result<String> {
+    let mut manifest: Value = serde_yaml::from_str(OF_THE_RELEASE)?;
+    merge(&mut manifest["spec"], &json!({"version": VERSION}));
+    Ok(manifest.to_string())
+}
 
-    // Without its pods the claims are not taken for those of nobody.
-    for member in MEMBERS {
-        let object = format!("replicasets/{member}");
-        scenario.kubectl(&["delete", &object]).await?;
-    }
-    let words = ["left the volume claims my-cluster-0, my-cluster-1, my-cluster-2"];
-    cluster.tells(&words).await?;
-    scenario.is_looked_at_again().await?;
-    for (kind, count) in [("pods", 0), ("pvc", 3)] {
-        let found = cluster.labelled(kind).await?;
-        ensure!(found.len() == count, "{kind} are {found:?}");
-    }
+/// The address of a Service as users put it in front of such a cluster.
+async fn front(cluster: &Theirs<'_>, scenario: &Scenario) -> Result<String> {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "front"},
+        "spec": {"selector": labels(None), "ports": [{"port": 2379}]},
+    });
+    apply(scenario, &service).await?;
+    let service = cluster.get("service/front").await?;
+    let address = service["spec"]["clusterIP"]
+        .as_str()
+        .context("it has no address")?;
+    Ok(format!("http://{address}:2379"))
+}
+
+async fn holds_its_data(cluster: &Theirs<'_>) -> Result<()> {
+    let read = cluster
+        .etcdctl(&["get", "kept", "--print-value-only"])
+        .await?;
+    ensure!(read.trim() == "yes", "the data is gone: {read:?}");
     Ok(())
+}
+
+/// Nothing is left of what the archived operator made but the claims, which are nobody's but by their annotation.
+async fn came_over(cluster: &Theirs<'_>) -> Result<()> {
+    let status = cluster.status().await?;
+    ensure!(status["takingOver"].is_null(), "its status is {status}");
+    let sets = cluster.labelled("replicasets").await?;
+    ensure!(sets.is_empty(), "{sets:?} stand");
+    for claim in cluster.labelled("pvc").await? {
+        let metadata = &claim["metadata"];
+        ensure!(metadata["ownerReferences"].is_null(), "it is {metadata}");
+        let place = &metadata["annotations"]["etcd.database.coreos.com/data"];
+        ensure!(*place == "volume-root", "it is {metadata}");
+    }
+    for peer in cluster.labelled(PEERS).await? {
+        ensure!(
+            peer["metadata"]["labels"]["app"] == "etcd",
+            "{} is of the archived operator",
+            peer["metadata"]["name"]
+        );
+    }
+    let service = cluster.get(&format!("service/{NAME}")).await?;
+    ensure!(service["spec"]["selector"]["app"] == "etcd", "{service}");
+    cluster
+        .get(&format!("service/{NAME}-client"))
+        .await
+        .map(drop)
 }
 
 /// What must stay as it is.
@@ -83,7 +229,7 @@ async fn standing(cluster: &Theirs<'_>) -> Result<Vec<(String, Value)>> {
     Ok(standing)
 }
 
-async fn make(scenario: &Scenario, cluster: &Theirs<'_>) -> Result<()> {
+async fn make(scenario: &Scenario, cluster: &Theirs<'_>, form: Form) -> Result<()> {
     let owner = owner_of(&cluster.get(&cluster.object()).await?);
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": metadata(NAME, None, Some(&owner)),
@@ -94,7 +240,8 @@ async fn make(scenario: &Scenario, cluster: &Theirs<'_>) -> Result<()> {
     });
     apply(scenario, &service).await?;
     for member in MEMBERS {
-        let hosts = MEMBERS.map(|name| json!({"name": name, "host": address(scenario, name)}));
+        let hosts =
+            MEMBERS.map(|name| json!({"name": name, "host": address(scenario, name, form)}));
         let storage = json!({
             "accessModes": ["ReadWriteOnce"], "storageClassName": "local", "volumeMode": "Filesystem",
             "resources": {"requests": {"storage": "64Mi"}},
@@ -114,14 +261,15 @@ async fn make(scenario: &Scenario, cluster: &Theirs<'_>) -> Result<()> {
         });
         apply(scenario, &claim).await?;
         let peer = owner_of(&cluster.get(&format!("{PEERS}/{member}")).await?);
-        apply(scenario, &replica_set(scenario, member, &peer)).await?;
+        apply(scenario, &replica_set(scenario, member, &peer, form)).await?;
     }
     Ok(())
 }
 
-fn replica_set(scenario: &Scenario, member: &str, owner: &Value) -> Value {
-    let host = address(scenario, member);
-    let initial = MEMBERS.map(|name| format!("{name}=http://{}:2380", address(scenario, name)));
+fn replica_set(scenario: &Scenario, member: &str, owner: &Value, form: Form) -> Value {
+    let host = address(scenario, member, form);
+    let initial =
+        MEMBERS.map(|name| format!("{name}=http://{}:2380", address(scenario, name, form)));
     let env = [
         ("NAME", member.to_owned()),
         ("INITIAL_CLUSTER", initial.join(",")),
@@ -134,6 +282,10 @@ fn replica_set(scenario: &Scenario, member: &str, owner: &Value) -> Value {
         ("DATA_DIR", "/var/lib/etcd".to_owned()),
     ];
     let env = env.map(|(name, value)| json!({"name": format!("ETCD_{name}"), "value": value}));
+    let aliases = match form {
+        Form::Release => json!([]),
+        Form::Final => json!([{"ip": "127.0.0.1", "hostnames": [host]}]),
+    };
     json!({
         "apiVersion": "apps/v1", "kind": "ReplicaSet",
         "metadata": metadata(member, Some(member), Some(owner)),
@@ -143,7 +295,7 @@ fn replica_set(scenario: &Scenario, member: &str, owner: &Value) -> Value {
             "template": {
                 "metadata": {"labels": labels(Some(member))},
                 "spec": {
-                    "hostname": member, "subdomain": NAME,
+                    "hostname": member, "subdomain": NAME, "hostAliases": aliases,
                     "containers": [{
                         "name": "etcd", "image": format!("quay.io/coreos/etcd:v{VERSION}"), "env": env,
                         "resources": {"requests": {"cpu": "20m", "memory": "50Mi"}},
@@ -156,8 +308,11 @@ fn replica_set(scenario: &Scenario, member: &str, owner: &Value) -> Value {
     })
 }
 
-fn address(scenario: &Scenario, member: &str) -> String {
-    format!("{member}.{NAME}.{}.svc", scenario.namespace())
+fn address(scenario: &Scenario, member: &str, form: Form) -> String {
+    match form {
+        Form::Release => format!("{member}.{NAME}.{}.svc", scenario.namespace()),
+        Form::Final => format!("{member}.{NAME}"),
+    }
 }
 
 fn labels(member: Option<&str>) -> Value {

@@ -27,7 +27,22 @@ impl<'a> Theirs<'a> {
     ) -> Result<Self> {
         let arguments = ["apply", "--filename", "-"];
         scenario.kubectl_with_input(&arguments, manifest).await?;
-        Ok(Self { scenario, name })
+        Ok(Self::of(scenario, name))
+    }
+
+    /// One that is there.
+    pub(super) const fn of(scenario: &'a Scenario, name: &'static str) -> Self {
+        Self { scenario, name }
+    }
+
+    /// etcd's id of the cluster in hex, as a member says it.
+    pub(super) async fn id(&self) -> Result<Value> {
+        let told = self
+            .etcdctl(&["endpoint", "status", "--write-out=json"])
+            .await?;
+        let told: Value = serde_json::from_str(&told)?;
+        let id = &told[0]["Status"]["header"]["cluster_id"];
+        Ok(json!(format!("{:x}", id.as_u64().context("it has no id")?)))
     }
 
     pub(super) fn object(&self) -> String {

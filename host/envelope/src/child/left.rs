@@ -101,6 +101,9 @@ fn foreign(kind: ObjectKind, name: &str) -> Refusal {
 }
 
 #[cfg(test)]
+mod kept;
+
+#[cfg(test)]
 mod tests {
     use contract::{Action, Effect, Observed, Resource};
     use serde_json::json;

@@ -14,6 +14,7 @@ mod corrupt;
 mod dialect;
 mod fixture;
 mod guard;
+mod inherit;
 mod late;
 mod peers;
 mod pods;

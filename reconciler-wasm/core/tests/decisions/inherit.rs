@@ -1,0 +1,276 @@
+//! Clusters that the archived operator of the second dialect keeps by ReplicaSets: recorded, and brought over one by one.
+
+use contract::{Child, Decision, Dialect, Effect, FindingKind, Observed, OldSet, Reason, names};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+use crate::fixture::{UID, World, effects, healthy, member, reports, written};
+
+/// Three members as the archived operator keeps them, of which nothing is recorded. Member 0 leads.
+fn kept() -> World {
+    let mut world = healthy(3);
+    world.snapshot.resource.api_version = Dialect::Improbable.api_version();
+    world.status = contract::EtcdClusterStatus::default();
+    let mut labels = Dialect::Improbable.labels("shop");
+    labels.remove("app");
+    let sets = (0..3).map(|index| OldSet {
+        name: member(index),
+        uid: format!("set-{index}"),
+        owner: Some(format!("peer-{index}")),
+    });
+    world.snapshot.old_sets = Observed::Seen(sets.collect());
+    for (index, pod) in world.pods().iter_mut().enumerate() {
+        pod.name = format!("{}-x2x4k", member(index));
+        pod.owner = Some(format!("set-{index}"));
+        pod.annotations.clear();
+        pod.labels.clone_from(&labels);
+        let label = Dialect::Improbable.member_label().to_owned();
+        pod.labels.insert(label, member(index));
+    }
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        endpoint.pod.push_str("-x2x4k");
+    }
+    if let Observed::Seen(claims) = &mut world.snapshot.objects.volumes {
+        for claim in claims {
+            claim.owner = None;
+            claim.labels.clone_from(&labels);
+        }
+    }
+    if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.retain(|service| service.name == "shop");
+        services[0].selector.clone_from(&labels);
+    }
+    world.snapshot.objects.disruption_budgets = Observed::Seen(Vec::new());
+    world
+}
+
+/// The same, recorded and marked.
+fn under_way() -> World {
+    let world = kept().settle();
+    assert!(world.status.taking_over);
+    world
+}
+
+impl World {
+    fn without_set(mut self, index: usize) -> Self {
+        if let Observed::Seen(sets) = &mut self.snapshot.old_sets {
+            sets.retain(|set| set.name != member(index));
+        }
+        self
+    }
+
+    fn without_old_pod(mut self, index: usize) -> Self {
+        let name = format!("{}-x2x4k", member(index));
+        self.pods().retain(|pod| pod.name != name);
+        let endpoints = &mut self.snapshot.etcd.endpoints;
+        endpoints.retain(|endpoint| endpoint.pod != name);
+        self
+    }
+
+    fn with_own_claim(mut self, index: usize) -> Self {
+        if let Observed::Seen(claims) = &mut self.snapshot.objects.volumes {
+            let claim = &mut claims[index];
+            claim.owner = Some(UID.to_owned());
+            claim.labels = Dialect::Improbable.labels("shop");
+            for (key, value) in [
+                (names::OWNER_ANNOTATION, UID),
+                (names::DATA_ANNOTATION, names::AT_ROOT),
+            ] {
+                claim.annotations.insert(key.to_owned(), value.to_owned());
+            }
+        }
+        self
+    }
+
+    fn with_own_pod(mut self, index: usize) -> Self {
+        let mut other = healthy(3);
+        let mut pod = other.pods()[index].clone();
+        pod.labels = Dialect::Improbable.labels("shop");
+        self.pods().push(pod);
+        let endpoint = other.snapshot.etcd.endpoints[index].clone();
+        self.snapshot.etcd.endpoints.push(endpoint);
+        self
+    }
+
+    /// The member has come over.
+    fn over(self, index: usize) -> Self {
+        self.without_set(index)
+            .without_old_pod(index)
+            .with_own_claim(index)
+            .with_own_pod(index)
+    }
+}
+
+fn made(decision: &Decision) -> Option<&Pod> {
+    decision.actions.iter().find_map(|action| {
+        let Effect::Apply { object } = &action.effect else {
+            return None;
+        };
+        match &**object {
+            Child::Pod(pod) => Some(pod),
+            _ => None,
+        }
+    })
+}
+
+fn told(decision: &Decision) -> String {
+    let findings = decision.report.findings.iter();
+    let words: Vec<_> = findings.map(|one| one.message.as_str()).collect();
+    words.join("\n")
+}
+
+#[test]
+fn a_kept_cluster_whose_quorum_answers_is_recorded_and_none_of_it_is_touched() {
+    let decision = kept().decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let status = written(&decision).unwrap();
+    assert!(status.taking_over && status.cluster_id.is_some());
+    assert_eq!((status.size, status.ready_members), (3, 3));
+    assert!(reports(&decision, Reason::Adopted));
+}
+
+/// Each step by itself, as it is after a crash in between.
+#[test]
+fn a_member_comes_over_with_its_claim_and_its_image() {
+    let mut world = under_way();
+    for pod in world.pods() {
+        pod.image = "mirror.example/etcd:v3.4.34".to_owned();
+    }
+    let world = world.settle();
+    assert_eq!(
+        effects(&world.decide()),
+        ["RetireReplicaSet ReplicaSet shop-m1"]
+    );
+    let world = world.without_set(1);
+    assert_eq!(effects(&world.decide()), [""; 0], "its pod still stands");
+    let world = world.without_old_pod(1).settle();
+    assert_eq!(
+        effects(&world.decide()),
+        ["TakeUpClaim PersistentVolumeClaim shop-m1"]
+    );
+    let world = world.with_own_claim(1);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Apply Pod shop-m1"]);
+    let pod = made(&decision).unwrap();
+    let annotations = pod.metadata.annotations.clone().unwrap();
+    assert_eq!(annotations[names::INITIAL_STATE_ANNOTATION], "existing");
+    let container = &pod.spec.as_ref().unwrap().containers[0];
+    assert_eq!(
+        container.image.as_deref(),
+        Some("mirror.example/etcd:v3.4.34")
+    );
+    let mounts = container.volume_mounts.as_ref().unwrap();
+    assert_eq!(mounts[0].mount_path, "/var/etcd/data");
+    assert!(
+        container
+            .args
+            .as_ref()
+            .unwrap()
+            .contains(&"--data-dir=/var/etcd/data".to_owned())
+    );
+}
+
+#[test]
+fn the_next_member_waits_until_all_are_well_and_the_leader_comes_last() {
+    let mut half = under_way().over(1).settle();
+    assert_eq!(
+        effects(&half.decide()),
+        ["RetireReplicaSet ReplicaSet shop-m2"]
+    );
+    half.pods().last_mut().unwrap().ready = false;
+    let decision = half.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::CatchingUp));
+    let last = under_way().over(1).over(2).settle();
+    assert_eq!(effects(&last.decide()), ["MoveLeader a1"]);
+    let alone = under_way().over(1).over(2).over(0).settle();
+    let decision = alone.decide();
+    assert!(!written(&alone.decide()).is_some_and(|status| status.taking_over));
+    let around = effects(&decision);
+    for made in ["Apply Service shop", "Apply PodDisruptionBudget shop"] {
+        assert!(around.iter().any(|effect| effect == made), "{around:?}");
+    }
+}
+
+/// A blip is not the time to take a vote away; one that stays down comes over first.
+#[test]
+fn a_kept_member_that_is_down_is_waited_for_and_then_comes_over_first() {
+    let mut world = under_way();
+    for endpoint in &mut world.snapshot.etcd.endpoints {
+        if endpoint.pod == "shop-m2-x2x4k" {
+            endpoint.status = Observed::Unknown("deadline exceeded".to_owned());
+        }
+    }
+    let world = world.settle();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(told(&decision).contains("shop-m2 is not healthy"));
+    assert_eq!(
+        effects(&world.later(151).decide()),
+        ["RetireReplicaSet ReplicaSet shop-m2"]
+    );
+}
+
+/// One that has come over onto a disk that is lost is replaced, before anybody else comes.
+#[test]
+fn a_member_that_came_over_and_lost_its_disk_is_replaced_first() {
+    let world = under_way().over(1).settle().wiped(1);
+    let done = effects(&world.decide());
+    assert_eq!(done[0], "RemoveMember a1", "{done:?}");
+    assert!(!done.iter().any(|effect| effect.starts_with("Retire")));
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_left_alone_and_says_why() {
+    let mut old = kept();
+    old.pods()[1].image = "quay.io/coreos/etcd:v3.3.27".to_owned();
+    let mut elsewhere = kept();
+    elsewhere.pods()[0].claim = None;
+    let mut unseen = kept();
+    unseen.snapshot.old_sets = Observed::Unknown("replicasets are forbidden".to_owned());
+    let mut locked = kept();
+    locked.snapshot.old_lock = Observed::Unknown("forbidden".to_owned());
+    for (world, words) in [
+        (
+            kept().without_list(),
+            "once a quorum of their members answers",
+        ),
+        (old, "runs etcd 3.3.27"),
+        (elsewhere, "has no volume claim of its member's name"),
+        (unseen, "replicasets are forbidden"),
+        (
+            locked,
+            "The lock of the archived operator could not be read",
+        ),
+    ] {
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        assert!(told(&decision).contains(words), "{}", told(&decision));
+        let findings = &decision.report.findings;
+        let mut blocked = findings
+            .iter()
+            .filter(|one| one.kind == FindingKind::Blocked);
+        assert!(blocked.any(|one| one.reason == Reason::AwaitingAdoption));
+        assert_eq!(
+            written(&decision).and_then(|status| status.cluster_id),
+            None
+        );
+    }
+}
+
+/// Who speaks plain text cannot be met with certificates half-way.
+#[test]
+fn certificates_wait_until_all_have_come_over() {
+    let world = kept().spec("TLS", json!({"auto": {}})).settle();
+    assert!(world.status.taking_over && world.status.tls.is_none());
+    let world = world
+        .without_set(1)
+        .without_old_pod(1)
+        .settle()
+        .with_own_claim(1);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Apply Pod shop-m1"]);
+    assert!(reports(&decision, Reason::TlsNotApplied));
+    let pod = serde_json::to_string(made(&decision).unwrap()).unwrap();
+    assert!(!pod.contains("https://") && !pod.contains("--cert-file"));
+}
