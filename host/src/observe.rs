@@ -34,8 +34,8 @@ use tracing::debug;
 
 pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
-pub(crate) use live::within;
-pub use live::{Error, Head, head, neighbours, resource, resource_kind, resource_kind_of};
+pub use live::{Error, Head, head, neighbours, resource, resource_kind_of};
+pub(crate) use live::{claims, within};
 pub use world::{OwnSecret, World};
 pub use written::{Written, WrittenObject};
 

@@ -2,6 +2,7 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
+mod asked;
 mod backups;
 mod beside;
 mod left;
@@ -116,6 +117,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_missing_version_is_taken_back_and_the_next_minor_one_reached_on_the_same_claims",
             life::versions,
+        ),
+        scenarios.trial(
+            "improbable::a_plan_and_an_explanation_are_of_the_group_that_is_named",
+            asked::planned_and_explained,
         ),
         scenarios.trial(
             "improbable::a_paused_cluster_and_its_peers_are_left_alone",

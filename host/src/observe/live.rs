@@ -40,13 +40,7 @@ pub enum Error {
     },
 }
 
-/// A kind of custom resource of the first dialect, as the client needs it.
-#[must_use]
-pub fn resource_kind(kind: ResourceKind) -> ApiResource {
-    resource_kind_of(Dialect::Coreos, kind)
-}
-
-/// As [`resource_kind`], of any dialect.
+/// A kind of custom resource, as the client needs it.
 #[must_use]
 pub fn resource_kind_of(dialect: Dialect, kind: ResourceKind) -> ApiResource {
     ApiResource {
@@ -121,6 +115,20 @@ pub(super) async fn old_children(
         select(client, key, &selector, project::pod),
         select(client, key, &selector, project::volume),
     ))
+}
+
+/// The names of the volume claims under the labels of a cluster, those of its archived operator among them.
+pub(crate) async fn claims(client: &Client, key: &ClusterKey) -> Observed<Vec<String>> {
+    let mut names = Vec::new();
+    let old = key.dialect.predecessors_selector(&key.name);
+    for selector in [key.dialect.selector(&key.name)].into_iter().chain(old) {
+        match select(client, key, &selector, project::volume).await {
+            Observed::Seen(claims) => names.extend(claims.into_iter().map(|claim| claim.name)),
+            Observed::Absent => {}
+            Observed::Unknown(why) => return Observed::Unknown(why),
+        }
+    }
+    Observed::Seen(names)
 }
 
 async fn list<K, T>(client: &Client, key: &ClusterKey, project: fn(K) -> T) -> Observed<Vec<T>>
