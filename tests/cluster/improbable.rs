@@ -5,6 +5,7 @@
 mod asked;
 mod backups;
 mod beside;
+pub(crate) mod faults;
 mod left;
 mod life;
 mod restores;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use tests::scenario::Scenario;
+use tests::scenario::{Scenario, merge};
 use tests::testbed::wait;
 
 use crate::harness::Scenarios;
@@ -101,6 +102,13 @@ spec:
 
 /// They run beside the others.
 pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
+    let mut trials = faults::side_by_side(scenarios);
+    trials.extend(fields_and_names(scenarios));
+    trials
+}
+
+/// What is this group's alone.
+fn fields_and_names(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
         scenarios.trial(
             "improbable::its_manifests_are_applied_unchanged_scaled_and_seen_by_their_own_names",
@@ -312,23 +320,6 @@ fn is_refused(answer: Result<String>, words: &str) -> Result<()> {
             let refusal = format!("{refusal:#}");
             ensure!(refusal.contains(words), "the refusal is: {refusal}");
             Ok(())
-        }
-    }
-}
-
-/// As a merge patch: null takes away.
-fn merge(target: &mut Value, change: &Value) {
-    let Value::Object(change) = change else {
-        *target = change.clone();
-        return;
-    };
-    for (key, value) in change {
-        if value.is_null() {
-            if let Some(target) = target.as_object_mut() {
-                target.remove(key);
-            }
-        } else {
-            merge(&mut target[key.as_str()], value);
         }
     }
 }
