@@ -69,6 +69,8 @@ pub struct Memory {
     pub refused: Option<(&'static str, u32)>,
     /// The members that were last shown as objects, where the dialect does so.
     pub peers: Option<crate::peers::Shown>,
+    /// When no old member was on its way out.
+    pub departing: crate::departing::Looked,
     /// How much the module may still tell.
     pub pace: Pace,
 }

@@ -89,7 +89,7 @@ async fn keep(
     Ok(())
 }
 
-fn kind(dialect: Dialect) -> ApiResource {
+pub(crate) fn kind(dialect: Dialect) -> ApiResource {
     ApiResource {
         group: dialect.group().to_owned(),
         version: dialect.version().to_owned(),

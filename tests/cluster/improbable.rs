@@ -5,6 +5,7 @@
 mod asked;
 mod backups;
 mod beside;
+mod departing;
 pub(crate) mod faults;
 mod left;
 mod life;
@@ -129,6 +130,10 @@ fn fields_and_names(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_plan_and_an_explanation_are_of_the_group_that_is_named",
             asked::planned_and_explained,
+        ),
+        scenarios.trial(
+            "improbable::a_finalizer_of_its_peers_takes_a_claim_along_only_where_the_member_left",
+            departing::claims_go_and_stay,
         ),
         scenarios.trial(
             "improbable::a_paused_cluster_and_its_peers_are_left_alone",

@@ -326,6 +326,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
+        | Effect::Peer(_)
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

@@ -16,6 +16,7 @@ use crate::child::{judge_child, judge_left_claim, judge_name};
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
+use crate::peer::judge_peer;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
 use crate::restore::judge_restore;
@@ -214,6 +215,7 @@ fn judge(
             judge_name(ObjectKind::PersistentVolumeClaim, name, resource, refusals);
             judge_left_claim(name, from, snapshot, refusals);
         }
+        Effect::Peer(effect) => judge_peer(effect, pre, before, snapshot, refusals),
         Effect::Delete {
             kind,
             name,

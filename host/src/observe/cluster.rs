@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::secret::Looked;
 use super::{Memory, World, at_this_instant, etcd, guard, live, restore};
+use crate::departing;
 use crate::error::Chain;
 use crate::key::ClusterKey;
 
@@ -28,13 +29,14 @@ pub(super) async fn snapshot(
     let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
     memory.connections.identify(identity);
     let dialect = resource.dialect();
-    let (etcd, old_lock) = tokio::join!(
+    let (etcd, old_lock, departing_peers) = tokio::join!(
         etcd::view(
             &mut memory.connections,
             &objects.pods,
             recorded_cluster(&resource),
         ),
         world.predecessors.lock(client, dialect, &key.namespace),
+        departing::look(client, key, &mut memory.departing),
     );
     if etcd
         .endpoints
@@ -51,6 +53,7 @@ pub(super) async fn snapshot(
         guards: guard::of_cluster(world, key),
         operator_image: world.operator_image.clone(),
         old_lock,
+        departing_peers,
         outcomes: memory.outcomes.clone(),
         ..at_this_instant(resource)
     }

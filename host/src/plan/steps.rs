@@ -2,7 +2,7 @@
 
 use contract::{
     Action, Dialect, Effect, Finding, FindingKind, Millis, ObjectPrecondition, OutcomeKind,
-    Resource,
+    PeerEffect, Resource,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -208,7 +208,9 @@ fn act(pass: &Pass, action: &Action) -> Step {
     let what = match effect {
         Effect::Apply { .. } if is_new => What::Create,
         Effect::AddLearner { .. } => What::Create,
-        Effect::Delete { .. } | Effect::RemoveMember { .. } => What::Remove,
+        Effect::Delete { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::Peer(PeerEffect::DeleteClaim { .. }) => What::Remove,
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::Apply { .. }
@@ -224,6 +226,7 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(PeerEffect::Release { .. })
         | Effect::Backup(_)
         | Effect::Restore(_) => What::Change,
     };

@@ -15,6 +15,7 @@ mod dialect;
 mod fixture;
 mod guard;
 mod late;
+mod old_peers;
 mod peers;
 mod pods;
 mod repair;
