@@ -1,3 +1,5 @@
+//! What is seen of peers on their way out, and what becomes of them once their cluster is gone.
+
 use contract::ResourceKind;
 use serde_json::{Value, json};
 

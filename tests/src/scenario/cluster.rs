@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use contract::{Condition, ConditionStatus, Dialect, EtcdClusterStatus, Phase, ResourceKind};
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{DeleteParams, ListParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
@@ -287,29 +287,13 @@ impl Cluster {
         Children::of(self)
             .await?
             .are_those_of(self, &resource, &voters)?;
-        self.has_peers(&voters).await
+        dialect::has_peers(self, &voters).await
     }
 
     /// The dialect in which it is written.
     #[must_use]
     pub const fn dialect(&self) -> Dialect {
         self.dialect
-    }
-
-    /// In the second dialect each member is shown as an object, and nobody else is.
-    async fn has_peers(&self, members: &BTreeSet<String>) -> Result<()> {
-        if self.dialect == Dialect::Coreos {
-            return Ok(());
-        }
-        let kind = GroupVersionKind::gvk(self.dialect.group(), self.dialect.version(), "EtcdPeer");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "etcdpeers");
-        let client = self.testbed.client();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, &self.namespace, &resource);
-        let labels = format!("{}={}", self.label(), self.name);
-        let peers = api.list(&ListParams::default().labels(&labels)).await?;
-        let peers: BTreeSet<_> = peers.iter().map(ResourceExt::name_any).collect();
-        ensure!(peers == *members, "EtcdPeers are {peers:?}");
-        Ok(())
     }
 
     /// Waits until a condition is so and its sentence holds all `words`.

@@ -1,11 +1,18 @@
-//! A scenario's specs in the group in which its clusters are written, so that one scenario shows both.
+//! A scenario's clusters in the group in which they are written, so that one scenario shows both.
 //!
 //! Scenarios speak as the first group does. That the second one means the same by its own fields is the suite
 //! `improbable`'s to show, which spells them.
 
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
 use contract::{Dialect, Resource};
-use kube::core::DynamicObject;
+use kube::api::ListParams;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
+
+use super::Cluster;
 
 /// The only class of the testbed, which the second group wants to be named.
 const CLASS: &str = "local";
@@ -52,6 +59,23 @@ pub(super) fn patch(dialect: Dialect, stored: &DynamicObject, wanted: &Value) ->
         &dialect.written_spec(&before),
         &dialect.written_spec(&after),
     )
+}
+
+/// In the second dialect each member is shown as an object, and nobody else is.
+pub(super) async fn has_peers(cluster: &Cluster, members: &BTreeSet<String>) -> Result<()> {
+    let dialect = cluster.dialect();
+    if dialect == Dialect::Coreos {
+        return Ok(());
+    }
+    let kind = GroupVersionKind::gvk(dialect.group(), dialect.version(), "EtcdPeer");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "etcdpeers");
+    let client = cluster.testbed().client();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, cluster.namespace(), &resource);
+    let labels = format!("{}={}", cluster.label(), cluster.name());
+    let peers = api.list(&ListParams::default().labels(&labels)).await?;
+    let peers: BTreeSet<_> = peers.iter().map(ResourceExt::name_any).collect();
+    ensure!(peers == *members, "EtcdPeers are {peers:?}");
+    Ok(())
 }
 
 fn difference(before: &Value, after: &Value) -> Value {

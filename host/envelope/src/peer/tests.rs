@@ -1,3 +1,5 @@
+//! A cluster of the second dialect beside an EtcdPeer on its way out, and what may be done about that.
+
 use contract::improbable::CLAIM_FINALIZER;
 use contract::{Dialect, Resource, Volume};
 use serde_json::json;

@@ -126,6 +126,21 @@ mod tests {
     }
 
     #[test]
+    fn a_spec_of_the_domain_is_written_as_it_was_read() {
+        let written = json!({
+            "replicas": 3, "version": "3.6.16",
+            "storage": {"volumeClaimTemplate": {
+                "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", "storageClassName": "standard",
+                "resources": {"requests": {"storage": "1Gi"}},
+            }},
+            "podTemplate": {"resources": {"limits": {"cpu": "2"}}},
+        });
+        assert_eq!(written_spec(&spec_of_domain(written.clone())), written);
+        let unsayable = json!({"size": 0});
+        assert_eq!(written_spec(&unsayable), unsayable);
+    }
+
+    #[test]
     fn a_spec_is_said_as_one_of_the_domain_and_one_that_cannot_be_read_says_why() {
         let spec = spec_of_domain(json!({
             "replicas": 3, "version": "3.6.16",
