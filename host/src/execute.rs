@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::backup::{self, Transfers};
+use crate::departing;
 use crate::error::Chain;
 use crate::key::ClusterKey;
 use crate::lease::Leadership;
@@ -333,6 +334,9 @@ impl Executor {
                     .downgrade(to.as_deref())
                     .await
                     .map_err(etcd::error)?;
+            }
+            Effect::Peer(effect) => {
+                departing::perform(self, pass, &action.pre, effect, memory).await?;
             }
             Effect::Backup(effect) => {
                 backup::perform(self, pass, &action.pre, effect, memory).await?;

@@ -7,6 +7,7 @@ mod results;
 mod seen;
 mod story;
 mod table;
+mod which;
 pub(crate) mod words;
 
 use std::collections::BTreeSet;
@@ -19,12 +20,14 @@ use crate::operator::Reach;
 use crate::output::{self, Format, count};
 use crate::recorder::{Record, Recording, recordings};
 use crate::run::runtime;
+use which::Which;
 
 /// Arguments of `binnacle explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// A recording, which is a file or a directory of them; or the name of a living EtcdCluster
-    #[arg(value_name = "PATH|NAME")]
+    /// A recording, which is a file or a directory of them; or a living EtcdCluster, by its name or as
+    /// etcdcluster.etcd.improbable.io/NAME where each group has one
+    #[arg(value_name = "PATH|[TYPE/]NAME")]
     what: PathBuf,
     /// Of a recording: the number of the decision to tell; without it, all decisions are listed
     #[arg(long, value_name = "SEQ")]
@@ -55,10 +58,10 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<()> {
         reach,
         output,
     } = args;
-    match name_of_cluster(&what, at.is_some(), namespace.is_some()) {
-        Some(name) => {
+    match living_cluster(&what, at.is_some(), namespace.is_some()) {
+        Some(which) => {
             let asked = living::Asked {
-                name,
+                which,
                 namespace,
                 operators: operator_namespace,
                 reach,
@@ -70,12 +73,9 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<()> {
 }
 
 /// What has the form of a name and is no file is a cluster's name.
-fn name_of_cluster(what: &Path, is_at: bool, has_namespace: bool) -> Option<String> {
-    let name = what.to_str()?;
-    let letters =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    let is_name = !name.is_empty() && name.chars().all(letters);
-    (is_name && !is_at && (has_namespace || !what.exists())).then(|| name.to_owned())
+fn living_cluster(what: &Path, is_at: bool, has_namespace: bool) -> Option<Which> {
+    let which = Which::read(what.to_str()?)?;
+    (!is_at && (has_namespace || !what.exists())).then_some(which)
 }
 
 fn recorded(path: &Path, at: Option<u64>, output: Format) -> anyhow::Result<()> {
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn names_are_told_from_paths() {
-        let name = |what: &str, at, namespace| name_of_cluster(Path::new(what), at, namespace);
-        assert_eq!(name("shop", false, false).as_deref(), Some("shop"));
-        assert_eq!(name("src", false, true).as_deref(), Some("src"));
+        let name = |what: &str, at, namespace| living_cluster(Path::new(what), at, namespace);
+        assert_eq!(name("shop", false, false), Which::read("shop"));
+        assert_eq!(name("src", false, true), Which::read("src"));
         assert_eq!(name("src", false, false), None, "a folder of this crate");
         for path in ["./shop", "shop.jsonl.zst", "/var/lib", ""] {
             assert_eq!(name(path, false, true), None, "{path}");

@@ -10,6 +10,7 @@ pub mod backups;
 mod bounds;
 pub mod certificate;
 pub mod convert;
+pub mod departing;
 pub mod difference;
 mod documents;
 pub mod error;

@@ -34,8 +34,8 @@ use tracing::debug;
 
 pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
-pub(crate) use live::within;
-pub use live::{Error, Head, head, neighbours, resource, resource_kind, resource_kind_of};
+pub use live::{Error, Head, head, neighbours, resource, resource_kind_of};
+pub(crate) use live::{claims, within};
 pub use world::{OwnSecret, World};
 pub use written::{Written, WrittenObject};
 
@@ -69,6 +69,8 @@ pub struct Memory {
     pub refused: Option<(&'static str, u32)>,
     /// The members that were last shown as objects, where the dialect does so.
     pub peers: Option<crate::peers::Shown>,
+    /// When no old member was on its way out.
+    pub departing: crate::departing::Looked,
     /// How much the module may still tell.
     pub pace: Pace,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use contract::Millis;
+use contract::{Dialect, Millis};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -114,6 +114,15 @@ pub fn count(number: usize, noun: &str) -> String {
         format!("1 {noun}")
     } else {
         format!("{} {noun}s", grouped(number))
+    }
+}
+
+/// What a name is followed by where another group than the first is meant, which is the one that goes without saying.
+#[must_use]
+pub fn of_group(dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Coreos => String::new(),
+        Dialect::Improbable => format!(" of {}", dialect.group()),
     }
 }
 

@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff::Backoff;
+use crate::departing;
 use crate::error::Chain;
 use crate::events::{self, Saying};
 use crate::execute::{Executed, Executor, Pass};
@@ -120,7 +121,7 @@ impl Passes {
             Ok(Found::Gone) => {
                 debug!("The resource is gone");
                 self.metrics.forget(key);
-                return After::Gone;
+                return departing::after_its_cluster(&self.executor, &self.world, key).await;
             }
             Ok(Found::NotServed(resource, why)) => {
                 self.metrics.forget(key);

@@ -110,7 +110,7 @@ async fn list(
     Ok(found.items)
 }
 
-fn kind(dialect: Dialect) -> ApiResource {
+pub(crate) fn kind(dialect: Dialect) -> ApiResource {
     ApiResource {
         group: dialect.group().to_owned(),
         version: dialect.version().to_owned(),

@@ -29,7 +29,7 @@ use steps::Outlook;
     after_help = "Exit codes: 0 nothing would be done, 2 something would be, 1 there is no plan or nothing of it can be done."
 )]
 pub struct PlanArgs {
-    /// The edited EtcdCluster, as YAML or JSON; - is standard input
+    /// The edited EtcdCluster of either group, as YAML or JSON; - is standard input
     #[arg(short, long, value_name = "FILE")]
     filename: PathBuf,
     /// Plan from the last decision in these recordings, a file or a folder, instead of from a living cluster

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use contract::Millis;
 use kube::Client;
 use serde_json::{Value, json};
 use small::Text;
@@ -14,9 +15,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::backup::Transfers;
+use crate::execute::Executor;
 use crate::lease::Leadership;
-
+use crate::metrics::{Metrics, Scraped};
 use crate::module::{Engine, Module, seal};
+use crate::observe::World;
+use crate::recorder::{Header, Limits, Recorder};
 
 pub(crate) use small::NOTHING;
 
@@ -80,6 +84,30 @@ impl ApiServer {
             .expect("no test panics while it holds it")
             .clone()
     }
+}
+
+/// An executor that asks this API server, with the folder of its recordings.
+pub(crate) fn executor(
+    server: &ApiServer,
+    leadership: Leadership,
+) -> (Executor, tempfile::TempDir) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let header = Header::new(String::new(), String::new(), Millis(0));
+    let recorder = Recorder::open(directory.path(), Limits::default(), header).expect("a recorder");
+    let scraped = Scraped {
+        world: Arc::new(World::new(&[])),
+        recorder: Arc::new(recorder),
+        leadership: leadership.clone(),
+    };
+    let executor = Executor {
+        client: server.client(),
+        instance: "test".to_owned(),
+        leadership: leadership.clone(),
+        metrics: Metrics::new(scraped),
+        transfers: transfers(leadership),
+        stop: CancellationToken::new(),
+    };
+    (executor, directory)
 }
 
 /// Transfers of which none is under way.

@@ -65,11 +65,12 @@ fn served_rules() -> Vec<PolicyRule> {
             ],
             &[&["update"]],
         ),
-        // Members as objects, which the operator makes and nobody else.
+        // Members as objects, which the operator makes and nobody else. Patching takes off the finalizer that the archived
+        // operator left.
         rule(
             improbable::GROUP,
             &[PEER_PLURAL],
-            &[&["create", "delete", "list"]],
+            &[&["create", "delete", "list", "patch"]],
         ),
         rule(
             improbable::GROUP,

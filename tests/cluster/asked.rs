@@ -14,7 +14,7 @@ const PERSON: &str = "person";
 pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()> {
     scenario.deploy().await?;
     let cluster = scenario.create_healthy("shop", spec::on_volumes(1)).await?;
-    let kubeconfig = person(scenario).await?;
+    let kubeconfig = person(scenario, &["etcd.database.coreos.com"]).await?;
     let to = scenario.folder().join("pulled");
     let namespace = scenario.namespace().to_owned();
     let pull = [
@@ -132,18 +132,23 @@ async fn done_as_planned(scenario: &Scenario, kubeconfig: &Path, planned: &Value
     Ok(())
 }
 
-/// A ServiceAccount that may edit clusters, and a kubeconfig for it.
-async fn person(scenario: &Scenario) -> Result<std::path::PathBuf> {
+/// A ServiceAccount that may edit clusters of these groups, and a kubeconfig for it.
+pub(crate) async fn person(scenario: &Scenario, groups: &[&str]) -> Result<std::path::PathBuf> {
     scenario
         .kubectl(&["create", "serviceaccount", PERSON])
         .await?;
+    let kinds: Vec<String> = groups
+        .iter()
+        .map(|group| format!("--resource=etcdclusters.{group}"))
+        .collect();
     let clusters = [
         "create",
         "role",
         "clusters",
         "--verb=get,create,update,patch",
-        "--resource=etcdclusters.etcd.database.coreos.com",
     ];
+    let kinds = kinds.iter().map(String::as_str);
+    let clusters: Vec<&str> = clusters.into_iter().chain(kinds).collect();
     scenario.kubectl(&clusters).await?;
     bind(scenario, "clusters").await?;
     let namespace = scenario.namespace();
@@ -154,7 +159,7 @@ async fn person(scenario: &Scenario) -> Result<std::path::PathBuf> {
 }
 
 /// The Role of docs/recordings.md.
-async fn grant(scenario: &Scenario) -> Result<()> {
+pub(crate) async fn grant(scenario: &Scenario) -> Result<()> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/recordings.md");
     let docs = std::fs::read_to_string(docs)?;
     let role = docs
@@ -168,7 +173,7 @@ async fn grant(scenario: &Scenario) -> Result<()> {
     bind(scenario, "binnacle-recordings").await
 }
 
-async fn bind(scenario: &Scenario, role: &str) -> Result<()> {
+pub(crate) async fn bind(scenario: &Scenario, role: &str) -> Result<()> {
     let (role_flag, account) = (
         format!("--role={role}"),
         format!("--serviceaccount={}:{PERSON}", scenario.namespace()),

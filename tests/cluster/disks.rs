@@ -41,7 +41,7 @@ type Claims = BTreeMap<String, (String, Value)>;
 
 /// The claims of the cluster's label.
 async fn claims(scenario: &Scenario, cluster: &Cluster) -> Result<Claims> {
-    let label = format!("--selector=etcd_cluster={}", cluster.name());
+    let label = format!("--selector={}={}", cluster.label(), cluster.name());
     let listed = scenario
         .kubectl(&["get", "pvc", &label, "--output=json"])
         .await?;
@@ -214,6 +214,8 @@ async fn is_replaced(
     let etcd = cluster.etcd().await?;
     etcd.put("kept", "yes").await?;
     let (id, members) = (etcd.cluster_id().await?, cluster.members().await?);
+    // Where members are numbered, the one that comes after it may have its name.
+    let lost = cluster.etcd_of(victim).id().await?;
     lose().await?;
     wait::until(
         format!("the end of member {victim}"),
@@ -221,7 +223,7 @@ async fn is_replaced(
         async || {
             let members = cluster.members().await?;
             ensure!(
-                members.iter().all(|member| member.name != victim),
+                members.iter().all(|member| member.id != lost),
                 "members are {members:?}"
             );
             Ok(())
@@ -230,7 +232,7 @@ async fn is_replaced(
     .await?;
     cluster.becomes_healthy(3).await?;
     let after = cluster.members().await?;
-    let stayed = members.iter().filter(|member| member.name != victim);
+    let stayed = members.iter().filter(|member| member.id != lost);
     ensure!(
         stayed.clone().all(|member| after.contains(member)),
         "{members:?} became {after:?}"

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use contract::Dialect;
 use libtest_mimic::{Failed, Trial};
 use tests::scenario::{Scenario, Suite};
 use tokio::runtime::{Handle, Runtime};
@@ -28,9 +29,17 @@ impl Scenarios {
     where
         Body: AsyncFnOnce(&mut Scenario) -> Result<()> + Send + 'static,
     {
+        self.trial_in(Dialect::Coreos, name, body)
+    }
+
+    /// As [`Self::trial`], with clusters that are written in this dialect.
+    pub(crate) fn trial_in<Body>(&self, dialect: Dialect, name: &'static str, body: Body) -> Trial
+    where
+        Body: AsyncFnOnce(&mut Scenario) -> Result<()> + Send + 'static,
+    {
         self.plain(name, async move |suite: &Suite| {
             let started = Instant::now();
-            let mut scenario = Scenario::prepare(suite, name).await?;
+            let mut scenario = Scenario::prepare(suite, name).await?.in_dialect(dialect);
             let ended = run(&mut scenario, body).await;
             eprintln!("{name}: {} s", started.elapsed().as_secs());
             let Err(error) = ended else { return Ok(()) };

@@ -2,8 +2,11 @@
 //!
 //! Names are spelled here once more, on purpose: this is what users built on, not what the code says.
 
+mod asked;
 mod backups;
 mod beside;
+mod departing;
+pub(crate) mod faults;
 mod left;
 mod life;
 mod restores;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use tests::scenario::Scenario;
+use tests::scenario::{Scenario, merge};
 use tests::testbed::wait;
 
 use crate::harness::Scenarios;
@@ -100,6 +103,13 @@ spec:
 
 /// They run beside the others.
 pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
+    let mut trials = faults::side_by_side(scenarios);
+    trials.extend(fields_and_names(scenarios));
+    trials
+}
+
+/// What is this group's alone.
+fn fields_and_names(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
         scenarios.trial(
             "improbable::its_manifests_are_applied_unchanged_scaled_and_seen_by_their_own_names",
@@ -116,6 +126,14 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_missing_version_is_taken_back_and_the_next_minor_one_reached_on_the_same_claims",
             life::versions,
+        ),
+        scenarios.trial(
+            "improbable::a_plan_and_an_explanation_are_of_the_group_that_is_named",
+            asked::planned_and_explained,
+        ),
+        scenarios.trial(
+            "improbable::a_finalizer_of_its_peers_takes_a_claim_along_only_where_the_member_left",
+            departing::claims_go_and_stay,
         ),
         scenarios.trial(
             "improbable::a_paused_cluster_and_its_peers_are_left_alone",
@@ -315,23 +333,6 @@ fn is_refused(answer: Result<String>, words: &str) -> Result<()> {
             let refusal = format!("{refusal:#}");
             ensure!(refusal.contains(words), "the refusal is: {refusal}");
             Ok(())
-        }
-    }
-}
-
-/// As a merge patch: null takes away.
-fn merge(target: &mut Value, change: &Value) {
-    let Value::Object(change) = change else {
-        *target = change.clone();
-        return;
-    };
-    for (key, value) in change {
-        if value.is_null() {
-            if let Some(target) = target.as_object_mut() {
-                target.remove(key);
-            }
-        } else {
-            merge(&mut target[key.as_str()], value);
         }
     }
 }

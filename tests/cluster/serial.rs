@@ -3,10 +3,16 @@
 use libtest_mimic::Trial;
 
 use crate::harness::Scenarios;
-use crate::{consistency, modules, nodes, recordings, rights, scope, surroundings};
+use crate::{consistency, improbable, modules, nodes, recordings, rights, scope, surroundings};
 
 /// Those that hurt what others stand on.
 pub(crate) fn alone(scenarios: &Scenarios) -> Vec<Trial> {
+    let mut trials = improbable::faults::alone(scenarios);
+    trials.extend(on_shared_ground(scenarios));
+    trials
+}
+
+fn on_shared_ground(scenarios: &Scenarios) -> Vec<Trial> {
     vec![
         scenarios.trial(
             "surroundings::a_node_cut_off_and_back_changes_no_member",

@@ -120,7 +120,7 @@ async fn drain_both(
     writer: &Writer,
 ) -> Result<()> {
     let testbed = scenario.testbed();
-    let selector = format!("--pod-selector=etcd_cluster={}", cluster.name());
+    let selector = format!("--pod-selector={}={}", cluster.label(), cluster.name());
     let drain = async |node: &str, patience: &str| {
         let timeout = format!("--timeout={patience}");
         let verb = ["drain", node, &selector, &timeout, "--ignore-daemonsets"];

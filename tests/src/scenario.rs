@@ -6,6 +6,7 @@
 mod certificates;
 mod cluster;
 mod deployed;
+mod dialect;
 mod etcd;
 mod events;
 mod image;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use contract::Dialect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, Patch, PatchParams};
 use manifests::Installation;
@@ -31,6 +33,7 @@ use crate::testbed::{Namespace, Testbed, wait};
 pub use certificates::{Authority, ClientFiles, Issued, kubernetes_secret, names_of, old_secret};
 pub use cluster::Cluster;
 pub use deployed::Deployed;
+pub use dialect::merge;
 pub use etcd::{Etcd, Member};
 pub use events::EventSeen;
 pub use modules::ReconcilerModule;
@@ -154,6 +157,7 @@ pub struct Scenario {
     kubeconfig: PathBuf,
     folder: PathBuf,
     operator: Option<Operator>,
+    dialect: Dialect,
 }
 
 impl Scenario {
@@ -186,7 +190,14 @@ impl Scenario {
             kubeconfig,
             folder,
             operator: None,
+            dialect: Dialect::Coreos,
         })
+    }
+
+    /// The same ground, on which clusters are written in this dialect.
+    #[must_use]
+    pub fn in_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
     }
 
     /// As [`Self::prepare`], with an operator that leads.
@@ -314,6 +325,7 @@ impl Scenario {
     #[must_use]
     pub fn cluster(&self, name: &str) -> Cluster {
         Cluster::new(self.suite.testbed.clone(), self.namespace.name(), name)
+            .in_dialect(self.dialect)
     }
 
     /// Creates a cluster.
@@ -352,6 +364,7 @@ impl Scenario {
             &["get", "etcd,pods,pvc,services,pdb", "--output=wide"][..],
             &["get", "events", "--sort-by=.metadata.creationTimestamp"],
             &["get", "etcd,etcdbackups,etcdrestores,rmod", "--output=yaml"],
+            &["get", "ietcd,ietcdpeer", "--output=yaml"],
             &["describe", "pods"],
         ] {
             let seen = self

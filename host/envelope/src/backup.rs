@@ -327,6 +327,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
         | Effect::RetireReplicaSet { .. }
+        | Effect::Peer(_)
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

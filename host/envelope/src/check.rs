@@ -20,15 +20,18 @@ use contract::{Action, Child, Effect, ObjectKind};
 use crate::arguments::InitialCluster;
 use crate::backup::check_backup;
 use crate::fresh::{Fresh, reads};
+use crate::peer::check_peer;
 use crate::pod::{fills, is_alone};
 use crate::restore::check_restore;
 use crate::{Reads, Refusal, ResourceHead};
 pub use alarm::AlarmRefusal;
+pub(crate) use alarm::check_loss;
 use alarm::{check_compaction, check_defragmentation, check_disarm, check_noop};
 pub use clock::CLOCKS_DIFFER;
 use clock::check_clock;
 use disk::{check_claim_deletion, check_pod_deletion, check_start, check_unborn};
 use downgrade::{check_data, check_downgrade};
+pub(crate) use membership::living;
 use membership::{check_addition, check_address, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};
 use recovery::{check_alone, check_recovery};
@@ -56,8 +59,8 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
     } = reads(action);
     let object = match object {
         Some((kind, name)) => {
-            let owner = owner(effect, resource);
-            check_object(kind, &name, pre, owner, &fresh.object)?
+            let owners = owners(effect, resource);
+            check_object(kind, &name, pre, &owners, &fresh.object)?
         }
         None => None,
     };
@@ -142,19 +145,22 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::AppendNoop => check_noop(resource, &fresh.etcd),
         Effect::Disarm { kind, member: _ } => check_disarm(*kind, resource, &fresh.etcd),
         Effect::Downgrade { to } => check_downgrade(to.as_deref(), resource, &fresh.etcd),
+        Effect::Peer(effect) => check_peer(effect, resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
         Effect::Restore(effect) => check_restore(effect, fresh),
     }
 }
 
-/// Whose the object must be that the effect touches; nobody's where that is none.
-fn owner<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> Option<&'a str> {
+/// Whose the object may be that the effect touches; none stands for nobody's.
+fn owners<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> Vec<Option<&'a str>> {
     let owner = match effect {
         Effect::TakeUpClaim { from, .. } => from,
         Effect::RetireReplicaSet { owner, .. } => owner,
+        // The archived operator gave its claims no owner.
+        Effect::Peer(_) => return vec![None, Some(&resource.uid)],
         _ => &resource.uid,
     };
-    Some(owner.as_str()).filter(|owner| !owner.is_empty())
+    vec![Some(owner.as_str()).filter(|owner| !owner.is_empty())]
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::child::{judge_child, judge_left_claim, judge_name, judge_set, old_chi
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
+use crate::peer::judge_peer;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
 use crate::restore::judge_restore;
@@ -221,6 +222,7 @@ fn judge(
                 judge_successor(pod, snapshot, spec, refusals);
             }
         }
+        Effect::Peer(effect) => judge_peer(effect, pre, before, snapshot, refusals),
         Effect::Delete {
             kind,
             name,

@@ -281,6 +281,7 @@ pub fn reads(action: &Action) -> Reads {
             | Effect::Issue { .. }
             | Effect::Backup(_)
             | Effect::Restore(_) => false,
+            Effect::Peer(_) => true,
         };
     let claim = match effect {
         Effect::Apply { object } => match &**object {
@@ -312,6 +313,7 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(_)
         | Effect::Backup(_)
         | Effect::Restore(_) => None,
     };

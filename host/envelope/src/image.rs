@@ -81,9 +81,7 @@ pub(crate) fn judge_new_image(
         });
     }
     if let Some(other) = pods().find(|pod| pod.name != name && is_about_to_restart(pod)) {
-        refusals.push(Refusal::RestartPending {
-            pod: other.name.clone(),
-        });
+        refusals.push(Refusal::RestartPending(other.name.clone()));
     }
 }
 

@@ -27,6 +27,8 @@
 //! | AnnotatePod | `object` (present); with others in the initial cluster also `clusterId`, `members` |
 //! | TakeUpClaim | `object` (present) |
 //! | RetireReplicaSet | `object` (present), `touches`, `clusterId`, `members`, `healthyVoters` |
+//! | DeletePeersClaim | `object` (present), `departed`, `clusterId`, `members` |
+//! | ReleasePeer | `departed`, `clusterId`, `members` |
 //! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk, and for one that would found the cluster anew on an empty disk |
@@ -55,6 +57,7 @@ mod fresh;
 mod image;
 mod issue;
 mod pace;
+mod peer;
 mod pod;
 mod preconditions;
 mod quorum;

@@ -3,7 +3,7 @@
 //! Looks at the decision alone. Whether they hold is [`crate::check`]'s question.
 
 use contract::{
-    Action, BackupEffect, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions,
+    Action, BackupEffect, Child, Effect, ObjectKind, ObjectPrecondition, PeerEffect, Preconditions,
     RestoreEffect,
 };
 
@@ -70,6 +70,13 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             need(pre.cluster_id.is_some(), "clusterId");
             need(pre.members.is_some(), "members");
             need(pre.healthy_voters.is_some(), "healthyVoters");
+        }
+        Effect::Peer(effect) => {
+            let deletes = matches!(effect, PeerEffect::DeleteClaim { .. });
+            need(present || !deletes, "object");
+            need(pre.departed.as_deref() == Some(effect.target()), "departed");
+            need(pre.cluster_id.is_some(), "clusterId");
+            need(pre.members.is_some(), "members");
         }
         Effect::SetImage { .. } => {
             need(present, "object");

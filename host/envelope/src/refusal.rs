@@ -368,11 +368,8 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
-    /// Another member is about to be restarted.
-    RestartPending {
-        /// The pod.
-        pod: String,
-    },
+    /// Another member is about to be restarted: the one of this pod.
+    RestartPending(String),
     /// A version that is gone to, and that the spec does not ask for.
     UnaskedVersion(String),
     /// The cluster does not go back to an older minor version from what a member runs.
@@ -395,6 +392,8 @@ pub enum Refusal {
     },
     /// What is done about an alarm of etcd goes too far.
     Alarm(AlarmRefusal),
+    /// What is done about an old EtcdPeer goes too far.
+    Peer(String),
     /// What is done about a backup goes too far.
     Backup(BackupRefusal),
 }

@@ -261,7 +261,7 @@ pub(super) async fn set_image(
 }
 
 /// Deletes exactly this child. One that is gone already is as good.
-pub(super) async fn delete(
+pub(crate) async fn delete(
     executor: &Executor,
     pass: &Pass<'_>,
     pre: &Preconditions,

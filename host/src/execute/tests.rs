@@ -1,7 +1,5 @@
 //! The executor against an API server that answers from a list.
 
-use std::sync::Arc;
-
 use contract::{
     Child, EtcdClusterStatus, EventType, Millis, ObjectKind, ObjectPrecondition, Observed,
     Preconditions,
@@ -9,8 +7,7 @@ use contract::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::recorder::{Header, Limits, Recorder};
-use crate::testing::{ApiServer, status};
+use crate::testing::{ApiServer, executor, status};
 
 const CLUSTER: &str = "/apis/etcd.database.coreos.com/v1beta2/namespaces/infra/etcdclusters/kv";
 const STATUS: &str =
@@ -123,26 +120,6 @@ fn apply_claim() -> Action {
         json!({"metadata": {"name": "kv-0000", "namespace": "infra"}}),
         wrap,
     )
-}
-
-fn executor(server: &ApiServer, leadership: Leadership) -> (Executor, tempfile::TempDir) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let header = Header::new(String::new(), String::new(), Millis(0));
-    let recorder = Recorder::open(directory.path(), Limits::default(), header).expect("a recorder");
-    let scraped = crate::metrics::Scraped {
-        world: Arc::new(crate::observe::World::new(&[])),
-        recorder: Arc::new(recorder),
-        leadership: leadership.clone(),
-    };
-    let executor = Executor {
-        client: server.client(),
-        instance: "test".to_owned(),
-        leadership: leadership.clone(),
-        metrics: Metrics::new(scraped),
-        transfers: crate::testing::transfers(leadership),
-        stop: CancellationToken::new(),
-    };
-    (executor, directory)
 }
 
 fn objects() -> Objects {

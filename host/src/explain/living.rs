@@ -5,19 +5,16 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, bail};
 use contract::{
-    Condition, ConditionStatus, Decision, EtcdClusterStatus, Finding, FindingKind, KIND, Millis,
-    Requeue, ResourceKind,
+    Condition, ConditionStatus, Decision, Dialect, EtcdClusterStatus, Finding, FindingKind, KIND,
+    Millis, Requeue, Resource, ResourceKind,
 };
-use kube::core::DynamicObject;
-use kube::{Api, Client};
 use serde::{Deserialize as _, Serialize};
 
+use super::which::Which;
 use super::{story, words};
-use crate::observe::{project, resource_kind};
 use crate::operator::{self, Latest, Reach};
-use crate::output::{self, Format, span, table, time};
+use crate::output::{self, Format, of_group, span, table, time};
 use crate::recorder::Record;
 
 /// What each reason means and what ends it, as the documentation has it.
@@ -25,7 +22,7 @@ const REASONS: &str = include_str!("../../../docs/reasons.md");
 
 /// Which cluster is meant.
 pub(super) struct Asked {
-    pub(super) name: String,
+    pub(super) which: Which,
     pub(super) namespace: Option<String>,
     pub(super) operators: Option<String>,
     pub(super) reach: Reach,
@@ -35,6 +32,9 @@ pub(super) struct Asked {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Living {
+    #[serde(skip)]
+    dialect: Dialect,
+    group: &'static str,
     namespace: String,
     name: String,
     /// The last decision; none where it cannot be had.
@@ -72,17 +72,20 @@ struct Standing {
 /// Tells it.
 pub(super) async fn explain(asked: Asked, format: Format) -> anyhow::Result<()> {
     let Asked {
-        name,
+        which,
         namespace,
         operators,
         reach,
     } = asked;
     let (client, namespace) = reach.client(namespace).await?;
-    let conditions = conditions(&client, &namespace, &name).await?;
+    let (key, resource) = which.find(&client, &namespace).await?;
+    let conditions = conditions(&resource);
     let operators = operators.unwrap_or_else(|| namespace.clone());
     let is_it = |record: &Record| {
         let cluster = &record.cluster;
-        cluster.namespace == namespace && cluster.name == name && is_cluster(record)
+        // Backups are recorded, too, and may have the name of a cluster.
+        let is_named = cluster.namespace == namespace && cluster.name == key.name;
+        is_named && record.dialect_of(ResourceKind::EtcdCluster) == Some(key.dialect)
     };
     let decision = match operator::latest(&client, &operators, is_it).await {
         Ok(found) => found.map(|latest| last(&latest)).transpose()?,
@@ -94,8 +97,10 @@ pub(super) async fn explain(asked: Asked, format: Format) -> anyhow::Result<()> 
         }
     };
     let living = Living {
+        dialect: key.dialect,
+        group: key.dialect.group(),
         namespace,
-        name,
+        name: key.name,
         decision,
         conditions,
         now: Millis(jiff::Timestamp::now().as_millisecond()),
@@ -106,34 +111,11 @@ pub(super) async fn explain(asked: Asked, format: Format) -> anyhow::Result<()> 
     }?)
 }
 
-/// Backups are recorded, too, and may have the name of a cluster.
-fn is_cluster(record: &Record) -> bool {
-    record
-        .snapshot
-        .get()
-        .contains(&format!("\"kind\":\"{KIND}\""))
-}
-
-async fn conditions(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-) -> anyhow::Result<Vec<Condition>> {
-    let kind = resource_kind(ResourceKind::EtcdCluster);
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
-    let Some(object) = api
-        .get_opt(name)
-        .await
-        .map_err(operator::in_words)
-        .with_context(|| format!("{KIND} {namespace}/{name} cannot be read"))?
-    else {
-        bail!("there is no {KIND} {namespace}/{name}");
-    };
-    let status = project::resource(object).status;
-    let status = Option::<EtcdClusterStatus>::deserialize(status)
+fn conditions(resource: &Resource) -> Vec<Condition> {
+    let status = Option::<EtcdClusterStatus>::deserialize(&resource.status)
         .ok()
         .flatten();
-    Ok(status.unwrap_or_default().conditions)
+    status.unwrap_or_default().conditions
 }
 
 fn last(latest: &Latest) -> anyhow::Result<Last> {
@@ -197,15 +179,17 @@ fn since(finding: &Finding, record: &Record, before: &[Record]) -> (Millis, bool
 
 fn text(living: &Living) -> String {
     let Living {
+        dialect,
+        group: _,
         namespace,
         name,
         decision,
         conditions,
         now,
     } = living;
-    let mut text = format!("{KIND} {namespace}/{name}\n");
+    let mut text = format!("{KIND} {namespace}/{name}{}\n", of_group(*dialect));
     if let Some(last) = decision {
-        tell(&mut text, last, *now);
+        tell(&mut text, last, *dialect, *now);
     }
     text.push_str("\nConditions\n");
     let mut rows = vec![["TYPE", "STATUS", "FOR", "REASON", "MESSAGE"].map(str::to_owned)];
@@ -216,7 +200,7 @@ fn text(living: &Living) -> String {
     text
 }
 
-fn tell(text: &mut String, last: &Last, now: Millis) {
+fn tell(text: &mut String, last: &Last, dialect: Dialect, now: Millis) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
@@ -242,11 +226,11 @@ fn tell(text: &mut String, last: &Last, now: Millis) {
     doing.extend(last.actions.iter().cloned());
     section(text, "What is being done", &doing, "nothing has to be done");
     let waits: Vec<String> = of(&[FindingKind::Waiting])
-        .map(|one| standing(one, now))
+        .map(|one| standing(one, dialect, now))
         .collect();
     section(text, "What is waited for", &waits, "nothing");
     let needs: Vec<String> = of(&[FindingKind::Blocked, FindingKind::Invalid])
-        .map(|one| standing(one, now))
+        .map(|one| standing(one, dialect, now))
         .collect();
     section(text, "What needs a person", &needs, "nothing");
     let notes: Vec<String> = of(&[FindingKind::Note])
@@ -290,7 +274,7 @@ fn section(text: &mut String, title: &str, lines: &[String], none: &str) {
 }
 
 /// Reason, since when, the sentence, and what ends it.
-fn standing(one: &Standing, now: Millis) -> String {
+fn standing(one: &Standing, dialect: Dialect, now: Millis) -> String {
     let Standing {
         finding,
         since,
@@ -312,6 +296,7 @@ fn standing(one: &Standing, now: Millis) -> String {
         seconds(now.since(*since))
     );
     for line in remedy(reason.name()) {
+        let line = dialect.in_its_words(line.to_owned());
         let _ = writeln!(text, "    {line}");
     }
     text
@@ -390,10 +375,16 @@ mod tests {
             module: None,
             before,
         };
+        of_dialect(Dialect::Coreos, &latest)
+    }
+
+    fn of_dialect(dialect: Dialect, latest: &Latest) -> String {
         text(&Living {
+            dialect,
+            group: dialect.group(),
             namespace: "infra".to_owned(),
             name: "kv".to_owned(),
-            decision: Some(last(&latest).expect("it can be read")),
+            decision: Some(last(latest).expect("it can be read")),
             conditions: Vec::new(),
             now: Millis(100_000),
         })
@@ -422,6 +413,41 @@ mod tests {
     fn a_wait_that_is_older_than_what_is_known_is_told_as_such() {
         let told = told(vec![forming(80, "Forming")]);
         assert!(told.contains("Forming, for more than 20 s"), "{told}");
+    }
+
+    /// Pages are written in the words of the first group.
+    #[test]
+    fn a_cluster_of_the_second_group_is_told_with_its_own_names_of_fields() {
+        let latest = Latest {
+            record: forming(90, "OutOfMemory"),
+            module: None,
+            before: Vec::new(),
+        };
+        let told = of_dialect(Dialect::Improbable, &latest);
+        for words in [
+            "EtcdCluster infra/kv of etcd.improbable.io\n",
+            "Raise `spec.podTemplate.resources.limits.memory`",
+        ] {
+            assert!(told.contains(words), "{words:?} is not in: {told}");
+        }
+    }
+
+    #[test]
+    fn a_record_says_whose_it_is() {
+        let mut record = forming(90, "Forming");
+        let of = |record: &Record, kind| record.dialect_of(kind);
+        assert_eq!(
+            of(&record, ResourceKind::EtcdCluster),
+            Some(Dialect::Coreos)
+        );
+        assert_eq!(of(&record, ResourceKind::EtcdBackup), None);
+        let mut snapshot = golden();
+        snapshot["resource"]["apiVersion"] = "etcd.improbable.io/v1alpha1".into();
+        record.snapshot = serde_json::value::to_raw_value(&snapshot).expect("a snapshot");
+        assert_eq!(
+            of(&record, ResourceKind::EtcdCluster),
+            Some(Dialect::Improbable)
+        );
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
     told.push(pods(snapshot));
     told.extend(volumes(snapshot));
     told.extend(alarms(snapshot));
+    told.extend(departing(snapshot));
     told.extend(restore::asked(snapshot));
     told
 }
@@ -263,6 +264,30 @@ fn alarms(snapshot: &Snapshot) -> Option<String> {
         })
         .collect();
     (!told.is_empty()).then(|| format!("Alarms: {}.\n", told.join("; ")))
+}
+
+/// EtcdPeers that the archived operator left on their way out.
+fn departing(snapshot: &Snapshot) -> Option<String> {
+    let peers = match &snapshot.departing_peers {
+        Observed::Seen(peers) => peers,
+        Observed::Absent => return None,
+        Observed::Unknown(why) => return Some(format!("EtcdPeers: unknown ({why}).\n")),
+    };
+    let told: Vec<String> = peers
+        .iter()
+        .map(|peer| {
+            let claim = match &peer.claim {
+                Observed::Seen(_) => "is there".to_owned(),
+                Observed::Absent => "is gone".to_owned(),
+                Observed::Unknown(why) => format!("is unknown: {why}"),
+            };
+            format!("{} (its volume claim {claim})", peer.name)
+        })
+        .collect();
+    Some(format!(
+        "EtcdPeers on their way out: {}.\n",
+        told.join(", ")
+    ))
 }
 
 fn indented(text: &str) -> String {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, BackupEffect, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind, Phase,
-    Reason, RestoreEffect, Snapshot, names,
+    Action, BackupEffect, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind,
+    PeerEffect, Phase, Reason, RestoreEffect, Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -66,6 +66,8 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::AnnotatePod { .. } => "annotate Pod",
         Effect::TakeUpClaim { .. } => "take up PersistentVolumeClaim",
         Effect::RetireReplicaSet { .. } => "retire ReplicaSet",
+        Effect::Peer(PeerEffect::DeleteClaim { .. }) => "delete PersistentVolumeClaim of EtcdPeer",
+        Effect::Peer(PeerEffect::Release { .. }) => "release EtcdPeer",
         Effect::SetImage { .. } => "set image of Pod",
         Effect::Issue { .. } => "issue Secret",
         Effect::AddLearner { .. } => "add learner",
@@ -183,6 +185,8 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
             "End the way back to an older minor version: etcd stays at the one that all members run"
                 .to_owned()
         }
+        Effect::Peer(PeerEffect::DeleteClaim { name }) => format!("Delete the volume claim of the EtcdPeer {name}, whose member left etcd's list"),
+        Effect::Peer(PeerEffect::Release { name, .. }) => format!("Take the archived operator's finalizer off the EtcdPeer {name}"),
         Effect::Backup(effect) => backup(effect),
         Effect::Restore(effect) => restore(effect),
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::secret::Looked;
 use super::{Memory, World, at_this_instant, etcd, guard, live, restore};
+use crate::departing;
 use crate::error::Chain;
 use crate::key::ClusterKey;
 
@@ -29,13 +30,14 @@ pub(super) async fn snapshot(
     let Looked { secrets, identity } = memory.secrets.look(client, key, &resource, now).await;
     memory.connections.identify(identity);
     let dialect = resource.dialect();
-    let (etcd, old_lock) = tokio::join!(
+    let (etcd, old_lock, departing_peers) = tokio::join!(
         etcd::view(
             &mut memory.connections,
             &objects.pods,
             recorded_cluster(&resource),
         ),
         world.predecessors.lock(client, dialect, &key.namespace),
+        departing::look(client, key, &mut memory.departing),
     );
     if etcd
         .endpoints
@@ -53,6 +55,7 @@ pub(super) async fn snapshot(
         operator_image: world.operator_image.clone(),
         old_lock,
         old_sets,
+        departing_peers,
         outcomes: memory.outcomes.clone(),
         ..at_this_instant(resource)
     }
@@ -100,11 +103,12 @@ async fn find_old(
     key: &ClusterKey,
     objects: &mut Objects,
 ) -> Observed<Vec<OldSet>> {
-    let Some((pods, volumes, sets)) = live::old_children(client, key).await else {
+    let Some((old, sets)) = live::old_children(client, key).await else {
         return Observed::Absent;
     };
-    join(&mut objects.pods, pods, |pod| &pod.name);
-    join(&mut objects.volumes, volumes, |volume| &volume.name);
+    join(&mut objects.pods, old.pods, |pod| &pod.name);
+    join(&mut objects.volumes, old.volumes, |volume| &volume.name);
+    join(&mut objects.services, old.services, |service| &service.name);
     sets
 }
 

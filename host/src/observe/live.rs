@@ -41,13 +41,7 @@ pub enum Error {
     },
 }
 
-/// A kind of custom resource of the first dialect, as the client needs it.
-#[must_use]
-pub fn resource_kind(kind: ResourceKind) -> ApiResource {
-    resource_kind_of(Dialect::Coreos, kind)
-}
-
-/// As [`resource_kind`], of any dialect.
+/// A kind of custom resource, as the client needs it.
 #[must_use]
 pub fn resource_kind_of(dialect: Dialect, kind: ResourceKind) -> ApiResource {
     ApiResource {
@@ -109,22 +103,41 @@ pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
     }
 }
 
-/// Lists the pods, claims and ReplicaSets that the dialect's archived operator made for the cluster, which the watches do
-/// not show.
+/// Lists the children that the dialect's archived operator made for the cluster, which the watches do not show, and the
+/// ReplicaSets by which it keeps pods. It made no budget.
 pub(super) async fn old_children(
     client: &Client,
     key: &ClusterKey,
-) -> Option<(
-    Observed<Vec<contract::Pod>>,
-    Observed<Vec<contract::Volume>>,
-    Observed<Vec<OldSet>>,
-)> {
+) -> Option<(Objects, Observed<Vec<OldSet>>)> {
     let selector = key.dialect.predecessors_selector(&key.name)?;
-    Some(tokio::join!(
+    let (pods, volumes, services, sets) = tokio::join!(
         select(client, key, &selector, project::pod),
         select(client, key, &selector, project::volume),
+        select(client, key, &selector, project::service),
         select(client, key, &selector, project::old_set),
-    ))
+    );
+    let objects = Objects {
+        pods,
+        volumes,
+        services,
+        disruption_budgets: Observed::Absent,
+        foreign: Vec::new(),
+    };
+    Some((objects, sets))
+}
+
+/// The names of the volume claims under the labels of a cluster, those of its archived operator among them.
+pub(crate) async fn claims(client: &Client, key: &ClusterKey) -> Observed<Vec<String>> {
+    let mut names = Vec::new();
+    let old = key.dialect.predecessors_selector(&key.name);
+    for selector in [key.dialect.selector(&key.name)].into_iter().chain(old) {
+        match select(client, key, &selector, project::volume).await {
+            Observed::Seen(claims) => names.extend(claims.into_iter().map(|claim| claim.name)),
+            Observed::Absent => {}
+            Observed::Unknown(why) => return Observed::Unknown(why),
+        }
+    }
+    Observed::Seen(names)
 }
 
 async fn list<K, T>(client: &Client, key: &ClusterKey, project: fn(K) -> T) -> Observed<Vec<T>>

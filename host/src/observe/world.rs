@@ -4,7 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use contract::{Dialect, DisruptionBudget, Objects, Pod, Resource, ResourceKind, Service, Volume};
+use contract::{
+    Dialect, DisruptionBudget, Objects, Observed, OldLock, Pod, Resource, ResourceKind, Service,
+    Volume,
+};
+use kube::Client;
 
 use super::predecessor::Predecessors;
 use super::selection::Selection;
@@ -56,6 +60,12 @@ pub struct World {
 }
 
 impl World {
+    /// The lock of the archived operator that bears on a cluster.
+    pub(crate) async fn old_lock(&self, client: &Client, key: &ClusterKey) -> Observed<OldLock> {
+        let predecessors = &self.predecessors;
+        predecessors.lock(client, key.dialect, &key.namespace).await
+    }
+
     /// Empty caches of these scopes.
     #[must_use]
     pub fn new(scopes: &[Scope]) -> Self {

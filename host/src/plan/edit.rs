@@ -3,20 +3,23 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
-use contract::{KIND, Resource, ResourceKind};
+use contract::{Dialect, KIND, Resource, ResourceKind};
+use kube::Client;
 use kube::api::PostParams;
-use kube::core::DynamicObject;
-use kube::{Api, Client};
+use kube::core::{DynamicObject, ObjectMeta, TypeMeta};
 use serde_json::json;
 
 use crate::documents::{self, lost};
-use crate::observe::{project, resource_kind};
+use crate::key::ClusterKey;
+use crate::observe::{self, project};
 use crate::operator::in_words;
 use crate::output;
 
 /// What a file asks for.
 pub(super) struct Edit {
     object: DynamicObject,
+    /// Whose group it is of.
+    pub(super) dialect: Dialect,
     pub(super) name: String,
     /// The one named on the command line, else that of the file.
     pub(super) namespace: Option<String>,
@@ -45,6 +48,8 @@ impl Edit {
         );
         let object: DynamicObject = serde_json::from_value(document)
             .with_context(|| format!("the {KIND} in {shown} cannot be read"))?;
+        let dialect = dialect(object.types.as_ref())
+            .with_context(|| format!("the {KIND} in {shown} cannot be planned"))?;
         let name = object.metadata.name.clone();
         if let (Some(asked), Some(written)) = (&namespace, &object.metadata.namespace) {
             ensure!(
@@ -55,14 +60,22 @@ impl Edit {
         Ok(Self {
             name: name.with_context(|| format!("the {KIND} in {shown} has no metadata.name"))?,
             namespace: namespace.or_else(|| object.metadata.namespace.clone()),
+            dialect,
             object,
         })
     }
 
+    /// The cluster that is meant, in that namespace.
+    pub(super) fn key(&self, namespace: &str) -> ClusterKey {
+        ClusterKey {
+            dialect: self.dialect,
+            ..ClusterKey::new(ResourceKind::EtcdCluster, namespace, &self.name)
+        }
+    }
+
     /// Asks the API server what it would store, without storing it.
     pub(super) async fn tried(self, client: &Client, namespace: &str) -> anyhow::Result<Edited> {
-        let kind = resource_kind(ResourceKind::EtcdCluster);
-        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+        let api = observe::neighbours(client, &self.key(namespace));
         let name = self.name.clone();
         let whose = || format!("{KIND} {namespace}/{name}");
         let before = api
@@ -118,11 +131,18 @@ impl Edit {
 
     /// Puts the edit in the place of a recorded resource.
     pub(super) fn in_place_of(self, before: Resource) -> Edited {
-        let object = json!({"metadata": {}, "spec": before.spec, "status": before.status});
-        let mut stored: DynamicObject = serde_json::from_value(object)
-            .unwrap_or_else(|_| DynamicObject::new("", &resource_kind(ResourceKind::EtcdCluster)));
-        stored.metadata.labels = Some(before.labels.clone());
-        stored.metadata.annotations = Some(before.annotations.clone());
+        let stored = DynamicObject {
+            types: Some(TypeMeta {
+                api_version: before.api_version.clone(),
+                kind: before.kind.clone(),
+            }),
+            metadata: ObjectMeta {
+                labels: Some(before.labels.clone()),
+                annotations: Some(before.annotations.clone()),
+                ..ObjectMeta::default()
+            },
+            data: json!({}),
+        };
         let edited = project::resource(self.over(stored));
         let after = Resource {
             generation: before.generation + i64::from(edited.spec != before.spec),
@@ -154,6 +174,16 @@ impl Edit {
     }
 }
 
+/// That of the file's group; a group that is not served is refused, as `kubectl apply` would.
+fn dialect(types: Option<&TypeMeta>) -> anyhow::Result<Dialect> {
+    let mut served = Dialect::ALL.map(Dialect::api_version).join(" and ");
+    served.insert_str(0, "it is planned of ");
+    let written = types.map_or("", |types| types.api_version.as_str());
+    let mut all = Dialect::ALL.into_iter();
+    all.find(|dialect| dialect.api_version() == written)
+        .with_context(|| format!("its apiVersion is {written:?}, and {served}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,8 +191,7 @@ mod tests {
     #[test]
     fn a_namespace_that_is_not_the_files_is_refused() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let text = format!("kind: {KIND}\nmetadata: {{name: a, namespace: there}}\n");
-        std::fs::write(file.path(), text).expect("a file");
+        write(&file, &Dialect::Coreos.api_version());
         let read = |namespace: Option<&str>| Edit::read(file.path(), namespace.map(str::to_owned));
         let Err(refused) = read(Some("here")) else {
             panic!("it is read")
@@ -172,5 +201,49 @@ mod tests {
             let edit = read(same).expect("it is read");
             assert_eq!(edit.namespace.as_deref(), Some("there"));
         }
+    }
+
+    fn write(file: &tempfile::NamedTempFile, api_version: &str) {
+        let text = format!(
+            "apiVersion: {api_version}\nkind: {KIND}\nmetadata: {{name: a, namespace: there}}\n\
+             spec: {{replicas: 3, version: 3.6.16, storage: {{volumeClaimTemplate: {{storageClassName: local}}}}}}\n"
+        );
+        std::fs::write(file.path(), text).expect("a file");
+    }
+
+    #[test]
+    fn the_files_group_says_which_cluster_is_meant() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        for dialect in Dialect::ALL {
+            write(&file, &dialect.api_version());
+            let edit = Edit::read(file.path(), None).expect("it is read");
+            assert_eq!(edit.key("there").dialect, dialect);
+        }
+        for other in ["etcd.improbable.io/v9", "example.com/v1", "\"\""] {
+            write(&file, other);
+            let Err(refused) = Edit::read(file.path(), None) else {
+                panic!("{other} is planned")
+            };
+            let refused = format!("{refused:#}");
+            assert!(refused.contains("etcd.improbable.io/v1alpha1"), "{refused}");
+        }
+    }
+
+    /// With no API server, too, the spec is read as its group means it.
+    #[test]
+    fn an_edit_of_the_second_group_takes_the_place_of_a_recorded_resource() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let api_version = Dialect::Improbable.api_version();
+        write(&file, &api_version);
+        let edit = Edit::read(file.path(), None).expect("it is read");
+        let before = Resource {
+            api_version,
+            kind: KIND.to_owned(),
+            spec: json!({"size": 1, "version": "3.6.16"}),
+            ..Resource::default()
+        };
+        let edited = edit.in_place_of(before);
+        assert_eq!(edited.after.spec["size"], 3, "{}", edited.after.spec);
+        assert_eq!(edited.after.dialect(), Dialect::Improbable);
     }
 }

@@ -5,13 +5,19 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use contract::{EtcdClusterSpec, Objects, Observed, Resource, Snapshot, TlsRole, TlsSecrets};
+use contract::{
+    Dialect, EtcdClusterSpec, Objects, Observed, Resource, ResourceKind, Snapshot, TlsRole,
+    TlsSecrets,
+};
+use kube::Client;
 use serde::Deserialize as _;
 
 use super::edit::{Edit, Edited};
+use crate::key::ClusterKey;
 use crate::module::{Source, digest};
-use crate::observe::at_this_instant;
+use crate::observe::{self, at_this_instant};
 use crate::operator::{self, Latest, Reach};
+use crate::output;
 use crate::recorder::{Record, Recording, kept_module, recordings};
 
 /// Where the present state is to be had.
@@ -56,7 +62,7 @@ fn recorded(path: &Path, edit: Edit, named: Option<Vec<u8>>) -> anyhow::Result<P
             for record in frame.records() {
                 let record = record?;
                 let is_newer = last.as_ref().is_none_or(|(last, _)| last.now <= record.now);
-                if is_newer && is_of(&record, &edit.name, edit.namespace.as_deref()) {
+                if is_newer && is_of(&record, edit.dialect, &edit.name, edit.namespace.as_deref()) {
                     last = Some((record, None));
                 }
             }
@@ -69,9 +75,10 @@ fn recorded(path: &Path, edit: Edit, named: Option<Vec<u8>>) -> anyhow::Result<P
     }
     let Some((record, kept)) = last else {
         bail!(
-            "{} holds no decision on a cluster {}",
+            "{} holds no decision on a cluster {} of {}",
             path.display(),
-            edit.name
+            edit.name,
+            edit.dialect.group()
         );
     };
     let module = named.or(kept).or_else(|| shipped(&record.module));
@@ -88,15 +95,20 @@ async fn living(
     named: Option<Vec<u8>>,
 ) -> anyhow::Result<Present> {
     let (client, namespace) = reach.client(edit.namespace.clone()).await?;
-    let name = edit.name.clone();
+    let key = edit.key(&namespace);
     let operators = operators.unwrap_or_else(|| namespace.clone());
     let edited = edit.tried(&client, &namespace).await?;
     let is_new = edited.before.is_none();
     let uid = edited.after.uid.clone();
     let wanted = |record: &Record| {
         // What decides about other clusters is what would decide about a new one, but for canaries.
-        is_new || (record.cluster.uid == uid && is_of(record, &name, Some(&namespace)))
+        is_new
+            || (record.cluster.uid == uid
+                && is_of(record, key.dialect, &key.name, Some(&namespace)))
     };
+    if is_new {
+        refuse_claims_left(&client, &key).await?;
+    }
     let found = operator::latest(&client, &operators, wanted).await?;
     let (record, kept) = match found {
         Some(Latest { record, module, .. }) => (Some(record), module),
@@ -114,7 +126,8 @@ async fn living(
         Some(record) => snapshot_of(&record)?,
         None if is_new => unborn(edited.after.clone()),
         None => bail!(
-            "no operator in the namespace {operators} has decided on {namespace}/{name} lately: name its namespace with --operator-namespace"
+            "no operator in the namespace {operators} has decided on {key} of {} lately: name its namespace with --operator-namespace",
+            key.dialect.group()
         ),
     };
     Ok(with(snapshot, edited, module))
@@ -142,10 +155,30 @@ fn with(snapshot: Snapshot, edited: Edited, module: Vec<u8>) -> Present {
     }
 }
 
-fn is_of(record: &Record, name: &str, namespace: Option<&str>) -> bool {
+/// Where members are numbered, a new cluster goes on with what an earlier one of its name left, and that nobody has read.
+async fn refuse_claims_left(client: &Client, key: &ClusterKey) -> anyhow::Result<()> {
+    if !key.dialect.numbers_members() {
+        return Ok(());
+    }
+    match observe::claims(client, key).await {
+        Observed::Seen(claims) if !claims.is_empty() => bail!(
+            "there is no {} {key} yet, but volume claims of an earlier one: {}. A new one goes on with what is on them, which a \
+             plan does not read",
+            ResourceKind::EtcdCluster,
+            claims.join(", ")
+        ),
+        Observed::Seen(_) | Observed::Absent => {}
+        Observed::Unknown(why) => output::note(format_args!(
+            "Planned as if no earlier cluster {key} had left volume claims, which were not looked for: {why}."
+        )),
+    }
+    Ok(())
+}
+
+fn is_of(record: &Record, dialect: Dialect, name: &str, namespace: Option<&str>) -> bool {
     record.cluster.name == name
         && namespace.is_none_or(|namespace| record.cluster.namespace == namespace)
-        && record.snapshot.get().contains(contract::KIND)
+        && record.dialect_of(ResourceKind::EtcdCluster) == Some(dialect)
 }
 
 fn snapshot_of(record: &Record) -> anyhow::Result<Snapshot> {

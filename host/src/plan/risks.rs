@@ -101,6 +101,7 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(_)
         | Effect::Backup(_)
         | Effect::Restore(_) => return None,
     };

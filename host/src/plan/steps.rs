@@ -1,7 +1,8 @@
 //! A foresight as steps and waits: what would be done in which order, what is waited for, and how it ends.
 
 use contract::{
-    Action, Effect, Finding, FindingKind, Millis, ObjectPrecondition, OutcomeKind, Resource,
+    Action, Dialect, Effect, Finding, FindingKind, Millis, ObjectPrecondition, OutcomeKind,
+    PeerEffect, Resource,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +18,10 @@ use crate::module::Module;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outlook {
+    #[serde(skip)]
+    pub(super) dialect: Dialect,
+    /// The group of the file.
+    pub(super) group: &'static str,
     pub(super) namespace: String,
     pub(super) name: String,
     /// When the state was seen that it begins from.
@@ -86,6 +91,8 @@ impl Outlook {
         let resource = &present.snapshot.resource;
         let description = module.description();
         Self {
+            dialect: resource.dialect(),
+            group: resource.dialect().group(),
             namespace: resource.namespace.clone(),
             name: resource.name.clone(),
             seen: present.snapshot.now,
@@ -116,10 +123,10 @@ impl Outlook {
 }
 
 fn edits(before: Option<&Resource>, after: &Resource) -> Vec<SpecEdit> {
-    let nothing = Value::Null;
-    let before = before.map_or(&nothing, |before| &before.spec);
+    let written = |one: &Resource| one.dialect().written_spec(&one.spec);
+    let before = before.map_or(Value::Null, written);
     let mut found = Vec::new();
-    compare("spec", Some(before), Some(&after.spec), &mut found);
+    compare("spec", Some(&before), Some(&written(after)), &mut found);
     found
 }
 
@@ -201,9 +208,10 @@ fn act(pass: &Pass, action: &Action) -> Step {
     let what = match effect {
         Effect::Apply { .. } if is_new => What::Create,
         Effect::AddLearner { .. } => What::Create,
-        Effect::Delete { .. } | Effect::RetireReplicaSet { .. } | Effect::RemoveMember { .. } => {
-            What::Remove
-        }
+        Effect::Delete { .. }
+        | Effect::RetireReplicaSet { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::Peer(PeerEffect::DeleteClaim { .. }) => What::Remove,
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::Apply { .. }
@@ -219,6 +227,7 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(PeerEffect::Release { .. })
         | Effect::Backup(_)
         | Effect::Restore(_) => What::Change,
     };

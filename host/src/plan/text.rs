@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use contract::Millis;
+use contract::{Dialect, Millis};
 use serde_json::Value;
 
 use super::steps::{End, Outlook, SpecEdit, Step, What};
-use crate::output::{count, span, time};
+use crate::output::{count, of_group, span, time};
 
 /// Longest value of a field that is shown whole.
 const LONGEST: usize = 100;
 
 pub(super) fn text(outlook: &Outlook) -> String {
     let Outlook {
+        dialect,
+        group: _,
         namespace,
         name,
         seen,
@@ -30,7 +32,8 @@ pub(super) fn text(outlook: &Outlook) -> String {
         format!("as it was seen at {}", time(*seen))
     };
     let mut text = format!(
-        "Plan for the EtcdCluster {namespace}/{name}, {state}\nDecided by the module {module} ({module_version})\n"
+        "Plan for the EtcdCluster {namespace}/{name}{}, {state}\nDecided by the module {module} ({module_version})\n",
+        of_group(*dialect)
     );
     // Writing to a String cannot fail.
     text.push_str("\nThe edit:\n");
@@ -59,7 +62,7 @@ pub(super) fn text(outlook: &Outlook) -> String {
         }
     }
     if outlook.acts() {
-        let _ = writeln!(text, "\n{}", sum(steps));
+        let _ = writeln!(text, "\n{}", sum(steps, *dialect));
     }
     text
 }
@@ -132,10 +135,15 @@ fn end_line(end: &End) -> String {
     }
 }
 
-fn sum(steps: &[Step]) -> String {
+fn sum(steps: &[Step], dialect: Dialect) -> String {
     let of = |what: What| steps.iter().filter(|step| step.what == what).count();
+    let drawn = if dialect.numbers_members() {
+        ""
+    } else {
+        " Names of new members are drawn when they are made."
+    };
     format!(
-        "{} to create or add, {} to change, {} to delete or remove; {}. Names of new members are drawn when they are made.",
+        "{} to create or add, {} to change, {} to delete or remove; {}.{drawn}",
         of(What::Create),
         of(What::Change),
         of(What::Remove),

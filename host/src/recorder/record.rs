@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-use contract::{Millis, PastOutcome, SCHEMA};
+use contract::{Dialect, Millis, PastOutcome, ResourceKind, SCHEMA};
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -117,6 +117,28 @@ pub struct Record {
     /// What modules said that were asked beside it and not followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shadows: Vec<ShadowRecord>,
+}
+
+/// What a snapshot says of the resource that it is of.
+#[derive(Deserialize)]
+struct Head {
+    resource: HeadOfResource,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadOfResource {
+    api_version: String,
+    kind: String,
+}
+
+impl Record {
+    /// The dialect in which the resource is written that it is about, if that is of this kind.
+    #[must_use]
+    pub fn dialect_of(&self, kind: ResourceKind) -> Option<Dialect> {
+        let head: Head = serde_json::from_str(self.snapshot.get()).ok()?;
+        (head.resource.kind == kind.name()).then(|| Dialect::of(&head.resource.api_version))
+    }
 }
 
 /// What a module said that was not followed.

@@ -9,7 +9,8 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AlarmKind, BackupEffect, EtcdClusterStatus, MemberId, Order, Preconditions, RestoreEffect,
+    AlarmKind, BackupEffect, EtcdClusterStatus, MemberId, Order, PeerEffect, Preconditions,
+    RestoreEffect,
 };
 
 /// One effect on the world and what must hold immediately before it.
@@ -153,6 +154,8 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    /// What is done about an EtcdPeer that the archived operator of the second dialect left on its way out.
+    Peer(PeerEffect),
     /// What is done about a backup; for that kind of resource alone.
     Backup(BackupEffect),
     /// What is done about a restore; for that kind of resource alone.
@@ -183,6 +186,7 @@ impl Effect {
             Self::AppendNoop => "AppendNoop",
             Self::Disarm { .. } => "Disarm",
             Self::Downgrade { .. } => "Downgrade",
+            Self::Peer(effect) => effect.name(),
             Self::Backup(effect) => effect.name(),
             Self::Restore(effect) => effect.name(),
         }
@@ -194,7 +198,9 @@ impl Effect {
         match self {
             Self::Apply { object } => Some(object.kind()),
             Self::AnnotatePod { .. } | Self::SetImage { .. } => Some(ObjectKind::Pod),
-            Self::TakeUpClaim { .. } => Some(ObjectKind::PersistentVolumeClaim),
+            Self::TakeUpClaim { .. } | Self::Peer(PeerEffect::DeleteClaim { .. }) => {
+                Some(ObjectKind::PersistentVolumeClaim)
+            }
             Self::RetireReplicaSet { .. } => Some(ObjectKind::ReplicaSet),
             Self::Delete { kind, .. } => Some(*kind),
             Self::Issue { .. } => Some(ObjectKind::Secret),
@@ -210,6 +216,7 @@ impl Effect {
             | Self::AppendNoop
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
+            | Self::Peer(PeerEffect::Release { .. })
             | Self::Backup(_)
             | Self::Restore(_) => None,
         }
@@ -238,6 +245,7 @@ impl Effect {
             Self::MoveLeader { to } => to.to_string(),
             Self::Disarm { kind, .. } => kind.name().to_owned(),
             Self::Downgrade { to } => to.clone().unwrap_or_default(),
+            Self::Peer(effect) => effect.target().to_owned(),
             Self::Backup(effect) => effect.target().to_owned(),
             Self::Restore(effect) => effect.target().to_owned(),
         }
@@ -278,6 +286,7 @@ impl Effect {
             | Self::AppendNoop
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
+            | Self::Peer(_)
             | Self::Backup(_)
             | Self::Restore(_) => false,
         }

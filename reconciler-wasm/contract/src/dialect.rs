@@ -283,6 +283,15 @@ impl Dialect {
         }
     }
 
+    /// The spec of a cluster, read by [`Self::read`], as people write it.
+    #[must_use]
+    pub fn written_spec(self, domain: &Value) -> Value {
+        match self {
+            Self::Coreos => domain.clone(),
+            Self::Improbable => improbable::written_spec(domain),
+        }
+    }
+
     /// A status of the domain as this dialect stores it for that kind.
     #[must_use]
     pub fn status(self, kind: ResourceKind, domain: Value) -> Value {

@@ -28,7 +28,7 @@ pub use convert::{
     Carried, NotCarried, Subject, backup_from, backup_to, cluster_from, cluster_to, restore_from,
     restore_to, schedule_from, schedule_to,
 };
-pub use live::{spec_of_domain, status_of_domain, stored_status};
+pub use live::{spec_of_domain, status_of_domain, stored_status, written_spec};
 pub use peer::{
     Bootstrap, EtcdPeerSpec, EtcdPeerStatus, InitialCluster, InitialClusterState, InitialMember,
 };

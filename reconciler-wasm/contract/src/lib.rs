@@ -8,6 +8,7 @@ mod action;
 mod backup;
 mod cluster;
 mod decision;
+mod departing;
 mod describe;
 mod dialect;
 mod etcd;
@@ -44,6 +45,7 @@ pub use cluster::{
     PodPolicy, QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION, WhenDeleted,
 };
 pub use decision::{Decision, Requeue};
+pub use departing::{DepartingPeer, PeerEffect};
 pub use describe::Description;
 pub use dialect::Dialect;
 pub use etcd::{Alarm, AlarmKind, Endpoint, EndpointStatus, EtcdView, HashKv, Member, Membership};

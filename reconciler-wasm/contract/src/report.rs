@@ -97,6 +97,8 @@ reasons! {
     Adopted,
     /// Pods or volume claims of the cluster stand without a record, and no quorum of them answers yet.
     AwaitingAdoption,
+    /// An EtcdPeer that the archived operator left on its way out waits for the volume claim of a member that left.
+    PeerDeparting,
     /// The archived coreos etcd-operator may still be at work here; nothing is done beside it.
     OldOperatorActive,
     /// Members run in pods as the archived operator made them; they stay so until their renewal is asked for.

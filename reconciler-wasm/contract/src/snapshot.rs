@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    BackupView, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock, OldSet, RestoreView,
-    SCHEMA, Secret,
+    BackupView, DepartingPeer, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock,
+    OldSet, RestoreView, SCHEMA, Secret,
 };
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
@@ -100,6 +100,13 @@ pub struct Snapshot {
         skip_serializing_if = "Observed::is_absent"
     )]
     pub old_sets: Observed<Vec<OldSet>>,
+    /// EtcdPeers of the archived operator that are being deleted and wait for a volume claim to go. `Absent` where the
+    /// dialect has none, and in recordings of hosts that knew none.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub departing_peers: Observed<Vec<DepartingPeer>>,
     /// What became of the actions of the decision before this one; empty after a restart of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<PastOutcome>,
@@ -135,6 +142,7 @@ impl Snapshot {
             operator_image: None,
             old_lock: Observed::Absent,
             old_sets: Observed::Absent,
+            departing_peers: Observed::Absent,
             outcomes: Vec::new(),
         }
     }

@@ -23,6 +23,7 @@ mod late;
 mod leave;
 mod left;
 mod lost;
+mod old_peers;
 mod old_pods;
 mod recover;
 mod renew;
@@ -160,12 +161,13 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
             "spec.paused is true: the status is kept up to date and nothing else is done. Set it to false to go on."
                 .to_owned(),
         );
-    } else if !adopt::is_held_off(situation, &mut step)
-        && !inherit::attend(cluster, situation, &mut step)
-    {
-        step.findings.extend(cluster.tls.findings());
-        take(cluster, situation, &mut step);
-        failures::tell(&situation.snapshot.outcomes, &mut step);
+    } else if !adopt::is_held_off(situation, &mut step) {
+        old_peers::attend(situation, &mut step);
+        if !inherit::attend(cluster, situation, &mut step) {
+            step.findings.extend(cluster.tls.findings());
+            take(cluster, situation, &mut step);
+            failures::tell(&situation.snapshot.outcomes, &mut step);
+        }
     }
     step.findings.sort_by_key(|finding| rank(finding.kind));
     step.look_again(AT_REST, Reason::HealthCheck);

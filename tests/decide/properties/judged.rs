@@ -135,6 +135,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. }
+            | Effect::Peer(_)
             | Effect::Backup(_)
             | Effect::Restore(_) => continue,
         };

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use contract::{Condition, ConditionStatus, EtcdClusterStatus, KIND, PLURAL, Phase, VERSION};
+use contract::{Condition, ConditionStatus, Dialect, EtcdClusterStatus, Phase, ResourceKind};
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{DeleteParams, ListParams};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use super::{Children, ClientFiles, Etcd, Member, Resource};
+use super::{Children, ClientFiles, Etcd, Member, Resource, dialect};
 use crate::testbed::{Testbed, wait};
 
 /// How long forming or changing may take, on a machine that does much else.
@@ -28,6 +28,7 @@ pub struct Cluster {
     namespace: String,
     name: String,
     client: Option<ClientFiles>,
+    dialect: Dialect,
 }
 
 impl Cluster {
@@ -39,7 +40,20 @@ impl Cluster {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             client: None,
+            dialect: Dialect::Coreos,
         }
+    }
+
+    /// The cluster of the same name that is written in this dialect.
+    #[must_use]
+    pub fn in_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
+    /// The label of its objects that has its name.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        dialect::label(self.dialect)
     }
 
     /// The same cluster, asked with TLS and this client's certificate.
@@ -75,16 +89,23 @@ impl Cluster {
 
     fn object(&self) -> Resource {
         let client = self.testbed.client();
-        Resource::new(client, &self.namespace, VERSION, KIND, PLURAL, &self.name)
+        let kind = ResourceKind::EtcdCluster;
+        Resource::of(client, &self.namespace, self.dialect, kind, &self.name)
     }
 
     /// Creates it; the error is the API server's refusal.
     pub async fn create(&self, spec: Value) -> Result<()> {
-        self.object().create(spec).await
+        self.object()
+            .create(dialect::written(self.dialect, spec))
+            .await
     }
 
     /// Merges into its spec; the error is the API server's refusal.
     pub async fn edit(&self, spec: Value) -> Result<()> {
+        let spec = match self.dialect {
+            Dialect::Coreos => spec,
+            Dialect::Improbable => dialect::patch(self.dialect, &self.resource().await?, &spec),
+        };
         self.object().edit(spec).await
     }
 
@@ -100,7 +121,9 @@ impl Cluster {
 
     /// Its status; empty while it has none.
     pub async fn status(&self) -> Result<EtcdClusterStatus> {
-        Ok(self.object().status().await?.unwrap_or_default())
+        let status = dialect::read(self.dialect, &self.resource().await?).status;
+        let status: Option<EtcdClusterStatus> = serde_json::from_value(status)?;
+        Ok(status.unwrap_or_default())
     }
 
     /// Deletes it and waits until nothing of it is left.
@@ -125,7 +148,7 @@ impl Cluster {
 
     /// Its pods, sorted by name.
     pub async fn pods(&self) -> Result<Vec<core::Pod>> {
-        let labels = format!("etcd_cluster={}", self.name);
+        let labels = format!("{}={}", self.label(), self.name);
         let mut pods = self
             .pods_api()
             .list(&ListParams::default().labels(&labels))
@@ -263,7 +286,14 @@ impl Cluster {
         );
         Children::of(self)
             .await?
-            .are_those_of(self, &resource, &voters)
+            .are_those_of(self, &resource, &voters)?;
+        dialect::has_peers(self, &voters).await
+    }
+
+    /// The dialect in which it is written.
+    #[must_use]
+    pub const fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Waits until a condition is so and its sentence holds all `words`.

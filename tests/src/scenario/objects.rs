@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Context, Result, ensure};
-use contract::names;
+use contract::{Dialect, names};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -44,7 +44,7 @@ impl Children {
             .context("the resource has no UID")?;
         let name = cluster.name();
         Self::list(&cluster.testbed().client(), cluster.namespace(), |meta| {
-            let is_labelled = label(meta, "etcd_cluster") == Some(name);
+            let is_labelled = label(meta, cluster.label()) == Some(name);
             owner(meta) == Some(&uid) || (is_labelled && !is_left_by_another(meta, &uid))
         })
         .await
@@ -107,10 +107,12 @@ impl Children {
         members: &BTreeSet<String>,
     ) -> Result<()> {
         let name = cluster.name();
-        let has_volumes = resource
-            .data
-            .pointer("/spec/pod/persistentVolumeClaimSpec")
-            .is_some_and(|claim| !claim.is_null());
+        let claim = match cluster.dialect() {
+            Dialect::Coreos => "/spec/pod/persistentVolumeClaimSpec",
+            Dialect::Improbable => "/spec/storage/volumeClaimTemplate",
+        };
+        let claim = resource.data.pointer(claim);
+        let has_volumes = claim.is_some_and(|claim| !claim.is_null());
         let claims = if has_volumes {
             members.clone()
         } else {
@@ -137,7 +139,7 @@ impl Children {
             "budgets are {:?}",
             names(&self.budgets)
         );
-        self.are_owned_and_labelled(name, resource.metadata.uid.as_deref())?;
+        self.are_owned_and_labelled(cluster, resource.metadata.uid.as_deref())?;
         for pod in &self.pods {
             is_sealed(pod)?;
         }
@@ -155,7 +157,7 @@ impl Children {
         Ok(())
     }
 
-    fn are_owned_and_labelled(&self, cluster: &str, uid: Option<&str>) -> Result<()> {
+    fn are_owned_and_labelled(&self, cluster: &Cluster, uid: Option<&str>) -> Result<()> {
         for (kind, meta) in self.metas() {
             let what = named(kind, meta);
             let is_marked = uid.is_some() && marked(meta) == uid;
@@ -172,8 +174,8 @@ impl Children {
                 "{what} is owned by {:?}",
                 owner(meta)
             );
-            let has_labels =
-                label(meta, "app") == Some("etcd") && label(meta, "etcd_cluster") == Some(cluster);
+            let has_labels = label(meta, "app") == Some("etcd")
+                && label(meta, cluster.label()) == Some(cluster.name());
             ensure!(has_labels, "{what} has the labels {:?}", meta.labels);
         }
         Ok(())

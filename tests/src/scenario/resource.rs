@@ -1,7 +1,7 @@
 //! A custom resource as a person handles it: created, edited, read, with refusals in the API server's own words.
 
 use anyhow::{Context, Result, anyhow};
-use contract::{GROUP, ResourceKind, VERSION};
+use contract::{Dialect, GROUP, ResourceKind};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
@@ -23,14 +23,7 @@ impl Scenario {
     #[must_use]
     pub fn resource(&self, kind: ResourceKind, name: &str) -> Resource {
         let client = self.testbed().client();
-        Resource::new(
-            client,
-            self.namespace(),
-            VERSION,
-            kind.name(),
-            kind.plural(),
-            name,
-        )
+        Resource::of(client, self.namespace(), self.dialect, kind, name)
     }
 }
 
@@ -46,6 +39,30 @@ impl Resource {
         name: &str,
     ) -> Self {
         let kind = GroupVersionKind::gvk(GROUP, version, kind);
+        Self::of_kind(client, namespace, kind, plural, name)
+    }
+
+    /// The resource of this kind and name in a namespace, in the group of the dialect.
+    #[must_use]
+    pub fn of(
+        client: Client,
+        namespace: &str,
+        dialect: Dialect,
+        kind: ResourceKind,
+        name: &str,
+    ) -> Self {
+        let plural = kind.plural();
+        let kind = GroupVersionKind::gvk(dialect.group(), dialect.version(), kind.name());
+        Self::of_kind(client, namespace, kind, plural, name)
+    }
+
+    fn of_kind(
+        client: Client,
+        namespace: &str,
+        kind: GroupVersionKind,
+        plural: &str,
+        name: &str,
+    ) -> Self {
         let resource = ApiResource::from_gvk_with_plural(&kind, plural);
         Self {
             api: Api::namespaced_with(client, namespace, &resource),

@@ -132,7 +132,7 @@ pub(super) fn check_disarm(
 
 /// While members disagree on their data, only one that a quorum of equal hashes outvotes may go, or what is left of one that
 /// is gone. `member` is who would lose its disk, if it is listed.
-pub(super) fn check_loss(
+pub(crate) fn check_loss(
     member: Option<MemberId>,
     votes: Votes<'_>,
     etcd: &EtcdView,

@@ -123,7 +123,7 @@ pub(super) fn check_address(
 }
 
 /// The confirmed list of the very cluster that the status records.
-pub(super) fn living<'a>(
+pub(crate) fn living<'a>(
     resource: &ResourceHead,
     etcd: &'a EtcdView,
 ) -> Result<Votes<'a>, Refusal> {

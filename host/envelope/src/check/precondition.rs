@@ -47,16 +47,16 @@ pub(super) fn check_resource<'a>(
     Ok(resource)
 }
 
-/// The child is the one of the snapshot, or absent as in the snapshot, and is that owner's.
+/// The child is the one of the snapshot, or absent as in the snapshot, and is one of these owners'.
 pub(super) fn check_object<'a>(
     kind: ObjectKind,
     name: &str,
     pre: &Preconditions,
-    owner: Option<&str>,
+    owners: &[Option<&str>],
     object: &'a Observed<ObjectHead>,
 ) -> Result<Option<&'a ObjectHead>, Refusal> {
     let found = seen(object, "the object")?;
-    if found.is_some_and(|head| head.owner.as_deref() != owner) {
+    if found.is_some_and(|head| !owners.contains(&head.owner.as_deref())) {
         return Err(Refusal::ForeignOwner {
             kind,
             name: name.to_owned(),

@@ -11,12 +11,14 @@ use crate::Refusal;
 pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) -> Option<&'a str> {
     let old = snapshot.old_children();
     let is_under_way = snapshot.resource.is_being_taken_over();
+    let is_at_rest = old.pods.is_empty() && old.sets.is_empty();
     let may_be = match effect {
         Effect::RetireReplicaSet { .. }
         | Effect::MoveLeader { .. }
         | Effect::Promote { .. }
         | Effect::RemoveMember { .. }
         | Effect::AppendNoop
+        | Effect::Peer(_)
         | Effect::Delete {
             kind: ObjectKind::Pod | ObjectKind::PersistentVolumeClaim,
             ..
@@ -26,12 +28,10 @@ pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) 
             Child::Pod(_) | Child::PersistentVolumeClaim(_) => {
                 is_under_way && !old.may_run(object.name())
             }
-            Child::Service(_) | Child::PodDisruptionBudget(_) => false,
+            // What they select until then is what the archived operator labelled.
+            Child::Service(_) | Child::PodDisruptionBudget(_) => is_under_way && is_at_rest,
         },
-        Effect::TakeUpClaim { name, .. } => {
-            let is_at_rest = old.pods.is_empty() && old.sets.is_empty();
-            (is_under_way || is_at_rest) && !old.may_run(name)
-        }
+        Effect::TakeUpClaim { name, .. } => (is_under_way || is_at_rest) && !old.may_run(name),
         _ => false,
     };
     old.names().next().filter(|_| !may_be)

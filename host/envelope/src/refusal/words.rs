@@ -229,7 +229,7 @@ impl fmt::Display for Refusal {
                 f,
                 "pod {pod} runs; restarting it with another image needs evidence from etcd"
             ),
-            Self::RestartPending { pod } => write!(
+            Self::RestartPending(pod) => write!(
                 f,
                 "pod {pod} is about to be restarted with another image: one member at a time"
             ),
@@ -253,6 +253,7 @@ impl fmt::Display for Refusal {
                 "the data files of member {member} are those of etcd {written}, which {image} does not read"
             ),
             Self::Alarm(alarm) => alarm.fmt(f),
+            Self::Peer(why) => f.write_str(why),
             Self::Backup(backup) => backup.fmt(f),
         }
     }

@@ -61,6 +61,7 @@ pub fn verdict(
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(_)
         | Effect::Backup(_)
         | Effect::Restore(_) => return None,
     };

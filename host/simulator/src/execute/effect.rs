@@ -133,6 +133,7 @@ impl World {
             | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. } => self.etcd_effect(effect)?,
+            Effect::Peer(_) => return Err("there are no old peers"),
             Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
         };
         self.moves += 1;
@@ -327,6 +328,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
+        | Effect::Peer(_)
         | Effect::Backup(_)
         | Effect::Restore(_) => effect.name().to_owned(),
     }

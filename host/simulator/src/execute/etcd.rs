@@ -64,6 +64,7 @@ impl World {
             }
             Effect::UpdateStatus { .. }
             | Effect::Event { .. }
+            | Effect::Peer(_)
             | Effect::Backup(_)
             | Effect::Restore(_)
             | Effect::Apply { .. }

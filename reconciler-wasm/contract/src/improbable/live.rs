@@ -6,7 +6,7 @@
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use super::{EtcdClusterSpec, EtcdMember, cluster_from};
+use super::{EtcdClusterSpec, EtcdMember, cluster_from, cluster_to};
 
 /// The domain's lists of members by health, which has another meaning under its own name.
 const MEMBERS: &str = "members";
@@ -20,6 +20,15 @@ pub fn spec_of_domain(stored: Value) -> Value {
     let carried = EtcdClusterSpec::deserialize(stored).map(cluster_from);
     let spec = carried.and_then(|carried| serde_json::to_value(carried.spec));
     spec.unwrap_or_else(|error| Value::String(error.to_string()))
+}
+
+/// A spec of the domain as people write it in this dialect; as it is, where it cannot be said there.
+#[must_use]
+pub fn written_spec(domain: &Value) -> Value {
+    let carried = crate::EtcdClusterSpec::deserialize(domain).ok();
+    let carried = carried.and_then(|spec| cluster_to(spec).ok());
+    let written = carried.and_then(|carried| serde_json::to_value(carried.spec).ok());
+    written.unwrap_or_else(|| domain.clone())
 }
 
 /// A stored status as one of the domain; null where only the archived operator wrote one.
@@ -114,6 +123,21 @@ mod tests {
             json!({"replicas": 3, "members": [{"name": "a", "id": "1"}], "clusterVersion": ""});
         assert_eq!(status_of_domain(theirs), Value::Null);
         assert_eq!(status_of_domain(Value::Null), Value::Null);
+    }
+
+    #[test]
+    fn a_spec_of_the_domain_is_written_as_it_was_read() {
+        let written = json!({
+            "replicas": 3, "version": "3.6.16",
+            "storage": {"volumeClaimTemplate": {
+                "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", "storageClassName": "standard",
+                "resources": {"requests": {"storage": "1Gi"}},
+            }},
+            "podTemplate": {"resources": {"limits": {"cpu": "2"}}},
+        });
+        assert_eq!(written_spec(&spec_of_domain(written.clone())), written);
+        let unsayable = json!({"size": 0});
+        assert_eq!(written_spec(&unsayable), unsayable);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod fixture;
 mod guard;
 mod inherit;
 mod late;
+mod old_peers;
 mod peers;
 mod pods;
 mod repair;

@@ -15,7 +15,8 @@ use crate::quorum::quorum;
 use crate::step::birth::apply;
 use crate::step::repair::BEFORE_RECREATION;
 use crate::step::{
-    LATER, SOON, Step, depart, ended, failures, join, leave, left, lost, repair, reshape, scale,
+    LATER, SOON, Step, depart, ended, failures, furnish, join, leave, left, lost, repair, reshape,
+    scale,
 };
 use crate::validate::Cluster;
 
@@ -78,7 +79,16 @@ pub(super) fn go_on(
     if is_on_the_way {
         step.look_again(SOON, Reason::Adopted);
     } else if kept.is_empty() {
-        finish(situation, old, step);
+        // The Service is known by its new labels afterwards.
+        let before = step.actions.len();
+        furnish::furnish(cluster, situation, Some(living), step);
+        if step.actions.len() == before {
+            finish(situation, old, step);
+        } else {
+            let words = "All members run in pods of this operator; their Service selects these from now on.";
+            step.find(FindingKind::Doing, Reason::Adopted, words.to_owned());
+            step.look_again(SOON, Reason::Adopted);
+        }
     } else if let Some(why) = obstacle(cluster, situation, old) {
         leave_alone(old, &why, step);
     } else if let Some(membership) = living.membership {
