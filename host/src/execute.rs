@@ -18,6 +18,7 @@ mod etcd;
 mod fresh;
 mod issue;
 pub(crate) mod kubernetes;
+mod schedule;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -336,6 +337,10 @@ impl Executor {
             }
             Effect::Restore(effect) => {
                 backup::prove(self, pass, &action.pre, effect, memory).await?;
+            }
+            Effect::Schedule(effect) => {
+                let written = schedule::perform(self, pass, &action.pre, effect).await?;
+                memory.written.push(written, now);
             }
         }
         Ok(())

@@ -52,6 +52,13 @@ pub enum BackupRefusal {
     ForeignImage(String),
     /// It is being tried whether the object restores.
     Rehearsed(String),
+    /// An EtcdBackup that the schedule does not make, or may not delete, and why.
+    NotScheduled {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
 
 impl From<BackupRefusal> for Refusal {
@@ -322,6 +329,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         Effect::Event { .. } => true,
         Effect::Backup(_) => is(ResourceKind::EtcdBackup),
         Effect::Restore(_) => is(ResourceKind::EtcdRestore),
+        Effect::Schedule(_) => is(ResourceKind::EtcdBackupSchedule),
         Effect::UpdateStatus { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
@@ -339,7 +347,9 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. } => {
-            !is(ResourceKind::EtcdBackup) && !is(ResourceKind::EtcdRestore)
+            !is(ResourceKind::EtcdBackup)
+                && !is(ResourceKind::EtcdRestore)
+                && !is(ResourceKind::EtcdBackupSchedule)
         }
     };
     if !is_fit {

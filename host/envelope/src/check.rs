@@ -22,6 +22,7 @@ use crate::backup::check_backup;
 use crate::fresh::{Fresh, reads};
 use crate::pod::{fills, is_alone};
 use crate::restore::check_restore;
+use crate::schedule::check_schedule;
 use crate::{Reads, Refusal, ResourceHead};
 pub use alarm::AlarmRefusal;
 use alarm::{check_compaction, check_defragmentation, check_disarm, check_noop};
@@ -53,6 +54,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         clock: _,
         stored: _,
         restore: _,
+        scheduled: _,
     } = reads(action);
     let object = match object {
         Some((kind, name)) => {
@@ -136,6 +138,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Downgrade { to } => check_downgrade(to.as_deref(), resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
         Effect::Restore(effect) => check_restore(effect, fresh),
+        Effect::Schedule(effect) => check_schedule(effect, pre, resource, fresh),
     }
 }
 

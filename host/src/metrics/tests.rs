@@ -38,6 +38,7 @@ fn resource() -> Resource {
         created: Millis(0),
         deleted: None,
         finalizers: Vec::new(),
+        owner: None,
         labels: [].into(),
         annotations: [].into(),
         spec: json!({"size": 3}),

@@ -39,6 +39,8 @@ pub struct World {
     pub restores: Shelf<Resource>,
     /// Those of the second dialect.
     pub improbable_restores: Shelf<Resource>,
+    /// Schedules of backups, which the second dialect alone has.
+    pub schedules: Shelf<Resource>,
     /// Pods.
     pub pods: Shelf<Pod>,
     /// PersistentVolumeClaims.
@@ -66,6 +68,7 @@ impl World {
             improbable_backups: Shelf::new(scopes),
             restores: Shelf::new(scopes),
             improbable_restores: Shelf::new(scopes),
+            schedules: Shelf::new(scopes),
             pods: Shelf::new(scopes),
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
@@ -138,6 +141,7 @@ impl World {
             improbable_backups,
             restores,
             improbable_restores,
+            schedules,
             pods,
             volumes,
             services,
@@ -156,6 +160,7 @@ impl World {
                 && improbable_backups.is_settled()
                 && restores.is_settled()
                 && improbable_restores.is_settled()
+                && schedules.is_settled()
                 && pods.is_settled()
                 && volumes.is_settled()
                 && services.is_settled()
@@ -177,6 +182,7 @@ impl World {
             improbable: _,
             improbable_backups: _,
             improbable_restores: _,
+            schedules: _,
             backups,
             restores,
             pods,
@@ -218,6 +224,8 @@ impl World {
                 Dialect::Coreos => &self.restores,
                 Dialect::Improbable => &self.improbable_restores,
             },
+            // A key of the first dialect finds nothing on it.
+            ResourceKind::EtcdBackupSchedule => &self.schedules,
         }
     }
 
@@ -227,7 +235,13 @@ impl World {
         let backups = Dialect::ALL.map(|dialect| self.backups_of(dialect).keys());
         let restores = Dialect::ALL
             .map(|dialect| self.resources_of(dialect, ResourceKind::EtcdRestore).keys());
-        [self.clusters(), backups.concat(), restores.concat()].concat()
+        [
+            self.clusters(),
+            backups.concat(),
+            restores.concat(),
+            self.schedules.keys(),
+        ]
+        .concat()
     }
 
     /// Every cluster, whatever its dialect.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AlarmKind, BackupEffect, EtcdClusterStatus, MemberId, Order, Preconditions, RestoreEffect,
+    ScheduleEffect,
 };
 
 /// One effect on the world and what must hold immediately before it.
@@ -149,6 +150,8 @@ pub enum Effect {
     Backup(BackupEffect),
     /// What is done about a restore; for that kind of resource alone.
     Restore(RestoreEffect),
+    /// What is done about a schedule of backups; for that kind of resource alone.
+    Schedule(ScheduleEffect),
 }
 
 impl Effect {
@@ -176,6 +179,7 @@ impl Effect {
             Self::Downgrade { .. } => "Downgrade",
             Self::Backup(effect) => effect.name(),
             Self::Restore(effect) => effect.name(),
+            Self::Schedule(effect) => effect.name(),
         }
     }
 
@@ -201,7 +205,8 @@ impl Effect {
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
             | Self::Backup(_)
-            | Self::Restore(_) => None,
+            | Self::Restore(_)
+            | Self::Schedule(_) => None,
         }
     }
 
@@ -229,6 +234,7 @@ impl Effect {
             Self::Downgrade { to } => to.clone().unwrap_or_default(),
             Self::Backup(effect) => effect.target().to_owned(),
             Self::Restore(effect) => effect.target().to_owned(),
+            Self::Schedule(effect) => effect.target().to_owned(),
         }
     }
 
@@ -241,6 +247,7 @@ impl Effect {
                 | Self::Event { .. }
                 | Self::Backup(BackupEffect::UpdateStatus { .. })
                 | Self::Restore(RestoreEffect::UpdateStatus { .. })
+                | Self::Schedule(ScheduleEffect::UpdateStatus { .. })
         )
     }
 
@@ -267,7 +274,8 @@ impl Effect {
             | Self::Disarm { .. }
             | Self::Downgrade { .. }
             | Self::Backup(_)
-            | Self::Restore(_) => false,
+            | Self::Restore(_)
+            | Self::Schedule(_) => false,
         }
     }
 }

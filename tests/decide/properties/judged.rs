@@ -135,7 +135,8 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. }
             | Effect::Backup(_)
-            | Effect::Restore(_) => continue,
+            | Effect::Restore(_)
+            | Effect::Schedule(_) => continue,
         };
         if left < needed {
             let name = action.effect.name();

@@ -61,7 +61,8 @@ pub fn verdict(
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)
-        | Effect::Restore(_) => return None,
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => return None,
     };
     if let Err(words) = done {
         return Some(Err(words));

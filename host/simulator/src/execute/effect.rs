@@ -114,7 +114,9 @@ impl World {
             | Effect::AppendNoop
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. } => self.etcd_effect(effect)?,
-            Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
+            Effect::Backup(_) | Effect::Restore(_) | Effect::Schedule(_) => {
+                return Err("there is no store");
+            }
         };
         self.moves += 1;
         if let Some(stranger) = trespass {
@@ -302,6 +304,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. }
         | Effect::Backup(_)
-        | Effect::Restore(_) => effect.name().to_owned(),
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => effect.name().to_owned(),
     }
 }

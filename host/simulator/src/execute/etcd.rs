@@ -66,6 +66,7 @@ impl World {
             | Effect::Event { .. }
             | Effect::Backup(_)
             | Effect::Restore(_)
+            | Effect::Schedule(_)
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::TakeUpClaim { .. }
