@@ -1,5 +1,7 @@
 //! The executor against an API server that answers from a list.
 
+mod schedule;
+
 use std::sync::Arc;
 
 use contract::{

@@ -60,3 +60,74 @@ impl World {
         there.into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use contract::Dialect;
+    use serde_json::json;
+
+    use super::*;
+    use crate::observe::shelf::Scope;
+
+    fn key(kind: ResourceKind, name: &str) -> ClusterKey {
+        ClusterKey {
+            dialect: Dialect::Improbable,
+            ..ClusterKey::new(kind, "infra", name)
+        }
+    }
+
+    fn put(world: &World, name: &str, owner: Option<&str>) {
+        let backup = Resource {
+            name: name.to_owned(),
+            namespace: "infra".to_owned(),
+            owner: owner.map(str::to_owned),
+            ..Resource::default()
+        };
+        let key = key(ResourceKind::EtcdBackup, name);
+        world.improbable_backups.put(key, backup);
+    }
+
+    #[test]
+    fn a_schedule_sees_its_own_backups_and_what_has_the_name_of_the_next() {
+        let world = World::new(&[Scope::All]);
+        let schedule = Resource {
+            uid: "s".to_owned(),
+            status: json!({"run": {"id": "nightly-3"}}),
+            ..Resource::default()
+        };
+        let own = key(ResourceKind::EtcdBackupSchedule, "nightly");
+        put(&world, "nightly-2", Some("s"));
+        put(&world, "nightly-1", Some("s"));
+        put(&world, "nightly-3", None);
+        put(&world, "nightly-4", Some("another"));
+        assert!(
+            matches!(backups(&world, &own, &schedule), Observed::Unknown(_)),
+            "what was not listed yet is no empty list"
+        );
+        let shown = ["nightly-1", "nightly-2", "nightly-3", "nightly-4"];
+        let shown = shown.map(|name| ("infra".to_owned(), name.to_owned()));
+        let shown = std::collections::BTreeSet::from(shown);
+        world.improbable_backups.listed(&Scope::All, &shown);
+        let Observed::Seen(found) = backups(&world, &own, &schedule) else {
+            panic!("unknown");
+        };
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["nightly-1", "nightly-2", "nightly-3"]);
+    }
+
+    #[test]
+    fn a_change_of_a_backup_is_one_for_the_schedule_that_made_it() {
+        let world = World::new(&[Scope::All]);
+        let own = key(ResourceKind::EtcdBackupSchedule, "nightly");
+        let schedule = Resource {
+            name: "nightly".to_owned(),
+            namespace: "infra".to_owned(),
+            ..Resource::default()
+        };
+        world.schedules.put(own.clone(), schedule);
+        let of = |name| world.concerned_by(&key(ResourceKind::EtcdBackup, name));
+        assert_eq!(of("nightly-20261125033000"), [own]);
+        assert_eq!(of("weekly-20261125033000"), []);
+        assert_eq!(of("nightly"), []);
+    }
+}
