@@ -8,7 +8,8 @@ mod words;
 
 use contract::{
     Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
-    Place, Resource, ResourceKind, STORED_FINALIZER, Snapshot, StoredObject, Take, TransferState,
+    Place, Resource, ResourceKind, STORED_FINALIZER, ScheduleEffect, Snapshot, StoredObject, Take,
+    TransferState,
 };
 use serde::Deserialize;
 
@@ -89,6 +90,9 @@ pub fn is_taken_along(resource: &Resource) -> bool {
 
 /// Whether the effect may be had on a resource that is being deleted.
 pub(crate) const fn is_of_the_end(effect: &Effect, is_taken_along: bool) -> bool {
+    if matches!(effect, Effect::Schedule(ScheduleEffect::Release { .. })) {
+        return true;
+    }
     let Effect::Backup(effect) = effect else {
         return false;
     };

@@ -208,8 +208,9 @@ fn of_a_schedules_finalizers_the_old_one_goes_and_only_with_it() {
         deleted: Some(Millis(1)),
         ..own()
     };
-    let going = snapshot(going, Vec::new());
     let old = improbable::SCHEDULE_FINALIZER;
+    assert_eq!(refusal(&release(old), &fresh_of(&going)), "");
+    let going = snapshot(going, Vec::new());
     assert_eq!(rules(release(old), &going), [""; 0]);
     assert_eq!(rules(release("somebody/else"), &going), ["Backup"]);
     assert_eq!(

@@ -140,8 +140,10 @@ async fn a_scheduled_backup_goes_by_its_uid_and_only_when_it_is_over() {
 
 #[tokio::test]
 async fn of_a_schedules_finalizers_the_old_one_alone_is_taken_off() {
+    let mut going = schedule();
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-25T03:30:00Z");
     let server = ApiServer::default()
-        .answering("GET", SCHEDULE, 200, schedule())
+        .answering("GET", SCHEDULE, 200, going)
         .answering("PATCH", SCHEDULE, 200, schedule());
     let finalizer = contract::improbable::SCHEDULE_FINALIZER.to_owned();
     let effect = ScheduleEffect::Release { finalizer };
