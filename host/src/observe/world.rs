@@ -265,6 +265,11 @@ impl World {
         }
     }
 
+    /// Calls `each` for every schedule of backups.
+    pub fn each_schedule(&self, each: impl FnMut(&Resource)) {
+        self.schedules.for_each(each);
+    }
+
     const fn backups_of(&self, dialect: Dialect) -> &Shelf<Resource> {
         match dialect {
             Dialect::Coreos => &self.backups,

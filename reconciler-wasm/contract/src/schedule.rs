@@ -47,6 +47,9 @@ pub struct BackupScheduleStatus {
     /// The last EtcdBackup that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_backup: Option<String>,
+    /// When the last one was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_successful_time: Option<String>,
     /// EtcdBackups that are under way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub active: Vec<String>,

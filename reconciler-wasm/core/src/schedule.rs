@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::backup::rhythm::Rhythm;
 use crate::course::{self, Told};
-use crate::stored;
+use crate::{clock, stored};
 
 type Course<'a> = course::Course<'a, BackupScheduleStatus>;
 
@@ -105,6 +105,10 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         .collect();
     let under_way = own.iter().filter(|backup| !backup.is_over());
     course.status.active = under_way.map(|backup| backup.name.clone()).collect();
+    let before = course.status.last_successful_time.as_ref();
+    let stored = own.iter().filter_map(|backup| backup.stored.as_ref());
+    let last = stored.chain(before).max_by_key(|time| clock::read(time));
+    course.status.last_successful_time = last.cloned();
     due::attend(&mut course, &plan, known);
     history::keep(&mut course, &plan, &own);
     course.end()

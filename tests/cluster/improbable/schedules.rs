@@ -108,6 +108,8 @@ pub(super) async fn kept(scenario: &mut Scenario) -> Result<()> {
     for reason in ["ScheduledBackupMade", "HistoryLimited"] {
         ensure!(told.contains(reason), "{told}");
     }
+    let now = status(scenario, "often").await?;
+    ensure!(now["lastSuccessfulTime"].is_string(), "{now}");
     let shown = scenario.kubectl(&["get", "ietcdbackupschedule"]).await?;
     ensure!(
         shown.contains("MISSED") && shown.contains(&every),

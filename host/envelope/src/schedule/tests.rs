@@ -33,6 +33,7 @@ fn child(name: &str, owner: &str, state: ScheduledState) -> ScheduledBackup {
         created: Millis(0),
         deleted: false,
         state,
+        stored: None,
     }
 }
 

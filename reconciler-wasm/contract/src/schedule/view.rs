@@ -30,6 +30,9 @@ pub struct ScheduledBackup {
     pub deleted: bool,
     /// How it stands.
     pub state: ScheduledState,
+    /// When it was stored, of one that succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<String>,
 }
 
 /// How an EtcdBackup stands.
@@ -49,10 +52,10 @@ impl ScheduledBackup {
     #[must_use]
     pub fn of(backup: &Resource) -> Self {
         let status = EtcdBackupStatus::deserialize(&backup.status);
-        let state = match status {
-            Ok(status) if status.succeeded => ScheduledState::Succeeded,
-            Ok(status) if status.is_over() => ScheduledState::Failed,
-            Ok(_) | Err(_) => ScheduledState::UnderWay,
+        let (state, stored) = match status {
+            Ok(status) if status.succeeded => (ScheduledState::Succeeded, status.last_success_date),
+            Ok(status) if status.is_over() => (ScheduledState::Failed, None),
+            Ok(_) | Err(_) => (ScheduledState::UnderWay, None),
         };
         Self {
             name: backup.name.clone(),
@@ -61,6 +64,7 @@ impl ScheduledBackup {
             created: backup.created,
             deleted: backup.deleted.is_some(),
             state,
+            stored,
         }
     }
 

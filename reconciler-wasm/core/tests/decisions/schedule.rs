@@ -86,6 +86,7 @@ impl Schedule {
             created: Millis(CREATED.0 + created * 1000),
             deleted: false,
             state,
+            stored: None,
         };
         self.backups().push(backup);
         self.backups().last_mut().unwrap()
@@ -170,7 +171,21 @@ fn a_backup_is_made_at_its_time_of_the_template_and_written_down_before() {
         Some("2026-11-26T03:30:00Z")
     );
     assert_eq!(status.active, [run.id]);
-    assert_eq!(status.missed, 0);
+    assert_eq!((status.missed, &status.last_successful_time), (0, &None));
+
+    let stored = "2026-11-25T03:30:04Z".to_owned();
+    let backup = &mut nightly.backups()[0];
+    backup.state = ScheduledState::Succeeded;
+    backup.stored = Some(stored.clone());
+    nightly.look(1805);
+    nightly.backups().clear();
+    nightly.look(1806);
+    let last = nightly.status.last_successful_time.clone();
+    assert_eq!(
+        last,
+        Some(stored),
+        "it is not forgotten with the EtcdBackup"
+    );
 }
 
 /// Whoever comes after a crash finds what was meant.
