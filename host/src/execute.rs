@@ -18,6 +18,7 @@ mod etcd;
 mod fresh;
 mod issue;
 pub(crate) mod kubernetes;
+mod schedule;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -343,6 +344,10 @@ impl Executor {
             }
             Effect::Restore(effect) => {
                 backup::prove(self, pass, &action.pre, effect, memory).await?;
+            }
+            Effect::Schedule(effect) => {
+                let written = schedule::perform(self, pass, &action.pre, effect).await?;
+                memory.written.push(written, now);
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ mod live;
 mod predecessor;
 pub mod project;
 mod restore;
+mod schedule;
 pub mod secret;
 pub mod selection;
 pub mod shelf;
@@ -123,6 +124,9 @@ pub async fn snapshot(
         ResourceKind::EtcdRestore => {
             restore::snapshot(client, world, transfers, resource, memory).await
         }
+        ResourceKind::EtcdBackupSchedule => {
+            schedule::snapshot(client, world, key, resource, memory).await
+        }
     };
     Ok(Found::Snapshot(Box::new(snapshot)))
 }
@@ -159,7 +163,9 @@ async fn look(
     };
     let objects = match key.kind {
         ResourceKind::EtcdCluster => live::objects(client, key).await,
-        ResourceKind::EtcdBackup | ResourceKind::EtcdRestore => world.objects(key, Instant::now()),
+        ResourceKind::EtcdBackup | ResourceKind::EtcdRestore | ResourceKind::EtcdBackupSchedule => {
+            world.objects(key, Instant::now())
+        }
     };
     memory.written.read_live(Instant::now());
     Ok(Some((resource, objects)))

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{rules, schema};
 pub(crate) use improbable::{
-    improbable_backup, improbable_cluster, improbable_peer, improbable_restore,
+    improbable_backup, improbable_cluster, improbable_peer, improbable_restore, improbable_schedule,
 };
 
 /// The definition of `EtcdCluster`.

@@ -27,7 +27,7 @@ const ADVANCED: &str = "urn:alm:descriptor:com.tectonic.ui:advanced";
 const SECRET: &str = "urn:alm:descriptor:io.kubernetes:Secret";
 
 /// Every kind, in the order in which people meet them.
-pub(crate) static KINDS: [Kind; 8] = [
+pub(crate) static KINDS: [Kind; 9] = [
     ETCD_CLUSTER,
     ETCD_BACKUP,
     ETCD_RESTORE,
@@ -35,6 +35,7 @@ pub(crate) static KINDS: [Kind; 8] = [
     IMPROBABLE_CLUSTER,
     IMPROBABLE_PEER,
     IMPROBABLE_BACKUP,
+    IMPROBABLE_SCHEDULE,
     IMPROBABLE_RESTORE,
 ];
 
@@ -198,6 +199,23 @@ const IMPROBABLE_BACKUP: Kind = Kind {
         (
             "status.Reason",
             "urn:alm:descriptor:io.kubernetes.phase:reason",
+        ),
+    ],
+};
+
+const IMPROBABLE_SCHEDULE: Kind = Kind {
+    file: "manifests/crds/improbable_etcdbackupschedules.yaml",
+    definition: crd::improbable_schedule,
+    title: "etcd backup schedule (improbable)",
+    purpose: "Backups of an etcd cluster again and again, each an etcd backup of its own, in the words of improbable's etcd-cluster-operator.",
+    makes: &[("etcd.improbable.io/v1alpha1", "EtcdBackup")],
+    example: include_str!("../../docs/examples/improbable-schedule.yaml"),
+    widgets: &[
+        ("spec.backupTemplate", ADVANCED),
+        ("spec.backupSpec", ADVANCED),
+        (
+            "status.conditions",
+            "urn:alm:descriptor:io.kubernetes.conditions",
         ),
     ],
 };

@@ -40,6 +40,7 @@ pub(crate) fn rules() -> Vec<PolicyRule> {
 fn served_rules() -> Vec<PolicyRule> {
     let backups = ResourceKind::EtcdBackup.plural();
     let restores = ResourceKind::EtcdRestore.plural();
+    let schedules = ResourceKind::EtcdBackupSchedule.plural();
     vec![
         rule(GROUP, &[PLURAL, restores], &[&WATCH]),
         // Patching takes off the finalizer that the archived operator left, and puts on the one of `whenDeleted`.
@@ -55,13 +56,23 @@ fn served_rules() -> Vec<PolicyRule> {
         ),
         // A restore makes its cluster there.
         rule(improbable::GROUP, &[PLURAL], &[&WATCH, &["create"]]),
-        rule(improbable::GROUP, &[backups, restores], &[&WATCH]),
+        rule(improbable::GROUP, &[restores], &[&WATCH]),
+        // A schedule makes its backups there, and deletes those beyond its limits. Patching puts on the finalizer of
+        // `whenDeleted`.
+        rule(
+            improbable::GROUP,
+            &[backups],
+            &[&WATCH, &["create", "delete", "patch"]],
+        ),
+        // Patching takes off the finalizer that the archived operator left.
+        rule(improbable::GROUP, &[schedules], &[&WATCH, &["patch"]]),
         rule(
             improbable::GROUP,
             &[
                 &format!("{backups}/status"),
                 &format!("{PLURAL}/status"),
                 &format!("{restores}/status"),
+                &format!("{schedules}/status"),
             ],
             &[&["update"]],
         ),
@@ -269,10 +280,12 @@ mod tests {
     #[test]
     fn no_spec_can_be_written_by_the_operator() {
         let backups = ResourceKind::EtcdBackup.plural();
+        let schedules = ResourceKind::EtcdBackupSchedule.plural();
         let ours = [
             PLURAL,
             backups,
             ResourceKind::EtcdRestore.plural(),
+            schedules,
             MODULE_PLURAL,
         ];
         for rule in rules() {
@@ -281,12 +294,16 @@ mod tests {
             for resource in resources.iter().filter(|one| ours.contains(&one.as_str())) {
                 let mut writing = rule.verbs.clone();
                 // The finalizer that the archived operator left is taken off, and finalizers are in no spec.
+                let has_finalizers = [backups, schedules].contains(&resource.as_str());
                 writing.retain(|verb| {
-                    !WATCH.contains(&verb.as_str()) && (resource != backups || verb != "patch")
+                    !WATCH.contains(&verb.as_str()) && (!has_finalizers || verb != "patch")
                 });
-                // A restore of the second dialect makes its cluster, of the spec that a person wrote into it.
-                let makes = resource == PLURAL && groups == [improbable::GROUP];
-                writing.retain(|verb| !makes || verb != "create");
+                // A restore of the second dialect makes its cluster, and a schedule its backups, of the spec that a person
+                // wrote into it.
+                let is_theirs = groups == [improbable::GROUP];
+                let is_made = is_theirs && [PLURAL, backups].contains(&resource.as_str());
+                writing.retain(|verb| !is_made || verb != "create");
+                writing.retain(|verb| !is_theirs || resource != backups || verb != "delete");
                 assert!(writing.is_empty(), "{resource}: {writing:?}");
             }
         }

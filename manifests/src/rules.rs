@@ -15,6 +15,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 pub(crate) use improbable::{
     add_for_backups as add_for_improbable_backups, add_for_clusters as add_for_improbable_clusters,
     add_for_peers as add_for_improbable_peers, add_for_restores as add_for_improbable_restores,
+    add_for_schedules as add_for_improbable_schedules,
 };
 pub(crate) use module::add as add_for_modules;
 

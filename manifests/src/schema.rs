@@ -4,8 +4,8 @@
 //! this schema knows, and old objects hold nulls.
 
 use contract::{
-    EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus, EtcdRestoreSpec,
-    EtcdRestoreStatus, ReconcilerModuleSpec, ReconcilerModuleStatus, improbable,
+    BackupScheduleStatus, EtcdBackupSpec, EtcdBackupStatus, EtcdClusterSpec, EtcdClusterStatus,
+    EtcdRestoreSpec, EtcdRestoreStatus, ReconcilerModuleSpec, ReconcilerModuleStatus, improbable,
 };
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::JsonSchema;
@@ -70,6 +70,13 @@ pub(crate) fn improbable_backup() -> Value {
         status.extend(std::mem::take(domain));
     }
     schema
+}
+
+/// The schema of a whole schedule of backups, without the rules.
+pub(crate) fn improbable_schedule() -> Value {
+    whole::<improbable::EtcdBackupScheduleSpec, BackupScheduleStatus>(
+        "Backups of an etcd cluster again and again: when, what each looks like, and how it goes.",
+    )
 }
 
 /// The schema of a whole restore of the second dialect, without the rules. Its status has all that the first one's has.

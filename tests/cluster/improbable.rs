@@ -10,6 +10,7 @@ pub(crate) mod faults;
 mod left;
 mod life;
 mod restores;
+mod schedules;
 mod theirs;
 
 use std::time::Duration;
@@ -174,6 +175,14 @@ fn fields_and_names(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "improbable::a_restore_makes_a_new_cluster_of_three_with_the_data_and_fails_where_something_is_in_the_way",
             restores::made,
+        ),
+        scenarios.trial(
+            "improbable::a_schedule_makes_backups_keeps_the_newest_and_tells_what_was_missed",
+            schedules::kept,
+        ),
+        scenarios.trial(
+            "improbable::what_a_schedules_backups_stored_goes_with_them_where_its_template_says_so",
+            schedules::swept,
         ),
     ]
 }

@@ -8,7 +8,8 @@ mod words;
 
 use contract::{
     Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
-    Place, Resource, ResourceKind, STORED_FINALIZER, Snapshot, StoredObject, Take, TransferState,
+    Place, Resource, ResourceKind, STORED_FINALIZER, ScheduleEffect, Snapshot, StoredObject, Take,
+    TransferState,
 };
 use serde::Deserialize;
 
@@ -52,6 +53,13 @@ pub enum BackupRefusal {
     ForeignImage(String),
     /// It is being tried whether the object restores.
     Rehearsed(String),
+    /// An EtcdBackup that the schedule does not make, or may not delete, and why.
+    NotScheduled {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
 
 impl From<BackupRefusal> for Refusal {
@@ -82,6 +90,9 @@ pub fn is_taken_along(resource: &Resource) -> bool {
 
 /// Whether the effect may be had on a resource that is being deleted.
 pub(crate) const fn is_of_the_end(effect: &Effect, is_taken_along: bool) -> bool {
+    if matches!(effect, Effect::Schedule(ScheduleEffect::Release { .. })) {
+        return true;
+    }
     let Effect::Backup(effect) = effect else {
         return false;
     };
@@ -322,6 +333,7 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         Effect::Event { .. } => true,
         Effect::Backup(_) => is(ResourceKind::EtcdBackup),
         Effect::Restore(_) => is(ResourceKind::EtcdRestore),
+        Effect::Schedule(_) => is(ResourceKind::EtcdBackupSchedule),
         Effect::UpdateStatus { .. }
         | Effect::Apply { .. }
         | Effect::AnnotatePod { .. }
@@ -341,7 +353,9 @@ pub(crate) fn judge_kind(effect: &Effect, resource: &Resource, refusals: &mut Ve
         | Effect::AppendNoop
         | Effect::Disarm { .. }
         | Effect::Downgrade { .. } => {
-            !is(ResourceKind::EtcdBackup) && !is(ResourceKind::EtcdRestore)
+            !is(ResourceKind::EtcdBackup)
+                && !is(ResourceKind::EtcdRestore)
+                && !is(ResourceKind::EtcdBackupSchedule)
         }
     };
     if !is_fit {

@@ -23,6 +23,7 @@ use crate::fresh::{Fresh, reads};
 use crate::peer::check_peer;
 use crate::pod::{fills, is_alone};
 use crate::restore::check_restore;
+use crate::schedule::check_schedule;
 use crate::{Reads, Refusal, ResourceHead};
 pub use alarm::AlarmRefusal;
 pub(crate) use alarm::check_loss;
@@ -56,6 +57,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         clock: _,
         stored: _,
         restore: _,
+        scheduled: _,
     } = reads(action);
     let object = match object {
         Some((kind, name)) => {
@@ -148,6 +150,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         Effect::Peer(effect) => check_peer(effect, resource, &fresh.etcd),
         Effect::Backup(effect) => check_backup(effect, fresh),
         Effect::Restore(effect) => check_restore(effect, fresh),
+        Effect::Schedule(effect) => check_schedule(effect, pre, resource, fresh),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use contract::{
     Action, BackupEffect, Child, Decision, Effect, EtcdClusterSpec, EventType, ObjectKind,
-    RestoreEffect, SCHEMA, Snapshot, names,
+    RestoreEffect, SCHEMA, ScheduleEffect, Snapshot, names,
 };
 use k8s_openapi::api::core::v1::Pod;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use crate::peer::judge_peer;
 use crate::pod::judge_pod_annotations;
 use crate::preconditions::require;
 use crate::restore::judge_restore;
+use crate::schedule::judge_schedule;
 use crate::status::judge_status;
 
 /// How many actions a decision may hold.
@@ -135,7 +136,11 @@ fn judge(
         refusals.push(Refusal::OtherResource { expected, found });
     }
     judge_kind(effect, resource, refusals);
-    let is_last = matches!(effect, Effect::Backup(BackupEffect::Release { .. }));
+    let is_last = matches!(
+        effect,
+        Effect::Backup(BackupEffect::Release { .. })
+            | Effect::Schedule(ScheduleEffect::Release { .. })
+    );
     if !effect.is_telling() && !is_last {
         let is_of_the_end = is_of_the_end(effect, is_taken_along(resource));
         let (effect, target) = (effect.name(), effect.target());
@@ -269,6 +274,12 @@ fn judge(
                 judge_size(status, || "the status".to_owned(), refusals);
             }
             judge_restore(effect, action, snapshot, refusals);
+        }
+        Effect::Schedule(effect) => {
+            if let ScheduleEffect::UpdateStatus { status } = effect {
+                judge_size(status, || "the status".to_owned(), refusals);
+            }
+            judge_schedule(effect, action, snapshot, refusals);
         }
     }
 }

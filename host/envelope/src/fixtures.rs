@@ -23,6 +23,7 @@ pub(crate) fn resource() -> Resource {
         created: Millis(0),
         deleted: None,
         finalizers: Vec::new(),
+        owner: None,
         labels: [].into(),
         annotations: [].into(),
         spec: json!({
@@ -266,6 +267,7 @@ pub(crate) fn fresh_of(resource: &Resource) -> Fresh {
         backup: BackupHead::default(),
         stored: Observed::Unknown("not asked for".to_owned()),
         restore: Observed::Unknown("not asked for".to_owned()),
+        scheduled: Observed::Unknown("not asked for".to_owned()),
     }
 }
 

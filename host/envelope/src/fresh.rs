@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use contract::{
     Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdSettings, EtcdView, ObjectKind,
     Observed, Preconditions, QUOTA_VARIABLE, QuorumRecovery, Recovery, Resource, Restoration,
-    RestoreRef, StoredObject, TlsPolicy, TlsSecrets,
+    RestoreRef, ScheduleEffect, ScheduledBackup, StoredObject, TlsPolicy, TlsSecrets,
 };
 use serde::Deserialize;
 
@@ -37,6 +37,8 @@ pub struct Fresh {
     pub stored: Observed<Vec<StoredObject>>,
     /// The EtcdRestore that a cluster goes on from.
     pub restore: Observed<RestoreHead>,
+    /// The EtcdBackup that a schedule makes or deletes.
+    pub scheduled: Observed<ScheduledBackup>,
 }
 
 /// What counts of the custom resource.
@@ -239,6 +241,8 @@ pub struct Reads {
     pub stored: bool,
     /// The EtcdRestore that the cluster goes on from.
     pub restore: Option<RestoreRef>,
+    /// The EtcdBackup that a schedule makes or deletes.
+    pub scheduled: Option<String>,
 }
 
 /// Says what [`crate::check`] needs to judge this action.
@@ -280,7 +284,8 @@ pub fn reads(action: &Action) -> Reads {
             | Effect::Delete { .. }
             | Effect::Issue { .. }
             | Effect::Backup(_)
-            | Effect::Restore(_) => false,
+            | Effect::Restore(_)
+            | Effect::Schedule(_) => false,
             Effect::Peer(_) => true,
         };
     let claim = match effect {
@@ -315,7 +320,8 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::Downgrade { .. }
         | Effect::Peer(_)
         | Effect::Backup(_)
-        | Effect::Restore(_) => None,
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => None,
     };
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),
@@ -324,6 +330,20 @@ pub fn reads(action: &Action) -> Reads {
         clock: matches!(effect, Effect::Issue { .. }),
         stored: matches!(effect, Effect::Backup(BackupEffect::Delete { .. })),
         restore: restore_of(action),
+        scheduled: scheduled_of(effect),
+    }
+}
+
+/// The EtcdBackup that an effect on its schedule makes or deletes.
+fn scheduled_of(effect: &Effect) -> Option<String> {
+    let Effect::Schedule(effect) = effect else {
+        return None;
+    };
+    match effect {
+        ScheduleEffect::CreateBackup { name, .. } | ScheduleEffect::DeleteBackup { name } => {
+            Some(name.clone())
+        }
+        ScheduleEffect::UpdateStatus { .. } | ScheduleEffect::Release { .. } => None,
     }
 }
 

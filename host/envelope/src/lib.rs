@@ -43,6 +43,10 @@
 //! | UpdateRestoreStatus | `resourceVersion` |
 //! | ProveSnapshot | `run` |
 //! | CreateCluster | none |
+//! | UpdateScheduleStatus | `resourceVersion` |
+//! | CreateScheduledBackup | `run` |
+//! | DeleteScheduledBackup | `object` (present) |
+//! | ReleaseScheduleFinalizer | none |
 //!
 //! A precondition that is given without need is checked all the same. `healthyVoters` counts the votes that are left
 //! after the effect, without `touches`. With a `birthToken` the plan in the status stands for the member list.
@@ -64,6 +68,7 @@ mod quorum;
 mod refusal;
 mod restore;
 mod rules;
+mod schedule;
 mod secrets;
 mod status;
 

@@ -4,7 +4,7 @@
 
 use contract::{
     Action, BackupEffect, Child, Effect, ObjectKind, ObjectPrecondition, PeerEffect, Preconditions,
-    RestoreEffect,
+    RestoreEffect, ScheduleEffect,
 };
 
 use crate::Refusal;
@@ -158,6 +158,14 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
             }
             RestoreEffect::Prove { .. } => need(pre.run.is_some(), "run"),
             RestoreEffect::CreateCluster { .. } => {}
+        },
+        Effect::Schedule(effect) => match effect {
+            ScheduleEffect::UpdateStatus { .. } => {
+                need(pre.resource_version.is_some(), "resourceVersion");
+            }
+            ScheduleEffect::CreateBackup { .. } => need(pre.run.is_some(), "run"),
+            ScheduleEffect::DeleteBackup { .. } => need(present, "object"),
+            ScheduleEffect::Release { .. } => {}
         },
     }
     missing

@@ -106,6 +106,7 @@ impl World {
             created: Millis(EPOCH),
             deleted: None,
             finalizers: Vec::new(),
+            owner: None,
             labels: [].into(),
             annotations: [].into(),
             spec,

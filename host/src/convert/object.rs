@@ -257,7 +257,9 @@ impl Dialect {
             )
         };
         if version == Side::Coreos.api_version() {
-            let kind = ResourceKind::of(kind).ok_or_else(|| unknown(Side::Coreos))?;
+            let kind = ResourceKind::of(kind)
+                .filter(|kind| kind.is_of(contract::Dialect::Coreos))
+                .ok_or_else(|| unknown(Side::Coreos))?;
             return Ok(Self::Coreos(kind));
         }
         if version == Side::Improbable.api_version() {

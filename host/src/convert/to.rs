@@ -58,6 +58,8 @@ pub(super) fn to(
         ResourceKind::EtcdCluster => cluster(object, objects, defaults, &mut converted)?,
         ResourceKind::EtcdBackup => backup(object, &mut converted)?,
         ResourceKind::EtcdRestore => restore(object, objects, defaults, &mut converted)?,
+        // No object of the first dialect is one.
+        ResourceKind::EtcdBackupSchedule => {}
     }
     Ok(converted)
 }

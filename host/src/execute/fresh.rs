@@ -2,7 +2,9 @@
 //!
 //! What cannot be read is `Unknown`, and the envelope counts it against the action.
 
-use contract::{Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef};
+use contract::{
+    Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef, ScheduledBackup,
+};
 use envelope::{BackupHead, Fresh, ObjectHead, Reads, RehearsalHead, ResourceHead, RestoreHead};
 
 use super::{Executor, Pass};
@@ -32,12 +34,13 @@ pub(super) async fn read(
         clock,
         stored,
         restore,
+        scheduled,
     } = envelope::reads(action);
     let claim = claim.map(|name| (ObjectKind::PersistentVolumeClaim, name));
     let Memory {
         connections, sight, ..
     } = memory;
-    let (resource, head, claim, etcd, clock_ahead, stored, restore) = tokio::join!(
+    let (resource, head, claim, etcd, clock_ahead, stored, restore, scheduled) = tokio::join!(
         resource(executor, pass.key),
         head(executor, pass, object),
         head(executor, pass, claim),
@@ -51,6 +54,7 @@ pub(super) async fn read(
             }
         },
         restore_head(executor, pass, restore),
+        scheduled_backup(executor, pass, scheduled),
     );
     let backup = BackupHead {
         run: resource.seen().and_then(run),
@@ -73,6 +77,7 @@ pub(super) async fn read(
         backup,
         stored,
         restore,
+        scheduled,
     };
     Read {
         fresh,
@@ -99,6 +104,22 @@ async fn restore_head(
     let key = ClusterKey::beside(pass.key, ResourceKind::EtcdRestore, &name);
     match resource(executor, &key).await {
         Observed::Seen(resource) => Observed::Seen(RestoreHead::of(&resource)),
+        Observed::Absent => Observed::Absent,
+        Observed::Unknown(why) => Observed::Unknown(why),
+    }
+}
+
+async fn scheduled_backup(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    name: Option<String>,
+) -> Observed<ScheduledBackup> {
+    let Some(name) = name else {
+        return Observed::Unknown("not asked for".to_owned());
+    };
+    let key = ClusterKey::beside(pass.key, ResourceKind::EtcdBackup, &name);
+    match resource(executor, &key).await {
+        Observed::Seen(backup) => Observed::Seen(ScheduledBackup::of(&backup)),
         Observed::Absent => Observed::Absent,
         Observed::Unknown(why) => Observed::Unknown(why),
     }

@@ -1,5 +1,7 @@
 //! The executor against an API server that answers from a list.
 
+mod schedule;
+
 use contract::{
     Child, EtcdClusterStatus, EventType, Millis, ObjectKind, ObjectPrecondition, Observed,
     Preconditions,

@@ -4,6 +4,7 @@
 
 mod backup;
 mod restore;
+mod schedule;
 
 use contract::{
     AlarmKind, Endpoint, EndpointStatus, EtcdClusterSpec, Member, Membership, Observed, Pod,
@@ -21,6 +22,9 @@ pub(super) fn tell(snapshot: &Snapshot) -> Vec<String> {
     }
     if snapshot.resource.kind == ResourceKind::EtcdRestore.name() {
         return restore::tell(snapshot);
+    }
+    if snapshot.resource.kind == ResourceKind::EtcdBackupSchedule.name() {
+        return schedule::tell(snapshot);
     }
     let mut told = vec![wanted(snapshot)];
     if let Some(deleted) = snapshot.resource.deleted {

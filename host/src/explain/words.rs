@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::{
     Action, BackupEffect, Effect, EtcdClusterStatus, MemberId, Millis, Order, OutcomeKind,
-    PeerEffect, Phase, Reason, RestoreEffect, Snapshot, names,
+    PeerEffect, Phase, Reason, RestoreEffect, ScheduleEffect, Snapshot, names,
 };
 
 use crate::output::{count, span};
@@ -60,7 +60,8 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::Delete { kind, .. } => return format!("delete {}", kind.name()),
         Effect::UpdateStatus { .. }
         | Effect::Backup(BackupEffect::UpdateStatus { .. })
-        | Effect::Restore(RestoreEffect::UpdateStatus { .. }) => "write status",
+        | Effect::Restore(RestoreEffect::UpdateStatus { .. })
+        | Effect::Schedule(ScheduleEffect::UpdateStatus { .. }) => "write status",
         Effect::Event { .. } => "tell event",
         Effect::AnnotatePod { annotations, .. } if is_seal(annotations) => "seal Pod",
         Effect::AnnotatePod { .. } => "annotate Pod",
@@ -87,9 +88,12 @@ pub(super) fn deed(effect: &Effect) -> String {
         Effect::Backup(BackupEffect::Rehearse(_)) => "rehearse restore",
         Effect::Backup(BackupEffect::EndRehearsal { .. }) => "end rehearsal",
         Effect::Backup(BackupEffect::Hold { .. }) => "put on finalizer",
-        Effect::Backup(BackupEffect::Release { .. }) => "take off finalizer",
+        Effect::Backup(BackupEffect::Release { .. })
+        | Effect::Schedule(ScheduleEffect::Release { .. }) => "take off finalizer",
         Effect::Restore(RestoreEffect::Prove { .. }) => "prove backup",
         Effect::Restore(RestoreEffect::CreateCluster { .. }) => "create EtcdCluster",
+        Effect::Schedule(ScheduleEffect::CreateBackup { .. }) => "create EtcdBackup",
+        Effect::Schedule(ScheduleEffect::DeleteBackup { .. }) => "delete EtcdBackup",
     };
     words.to_owned()
 }
@@ -189,6 +193,7 @@ pub(crate) fn action(action: &Action, snapshot: &Snapshot) -> String {
         Effect::Peer(PeerEffect::Release { name, .. }) => format!("Take the archived operator's finalizer off the EtcdPeer {name}"),
         Effect::Backup(effect) => backup(effect),
         Effect::Restore(effect) => restore(effect),
+        Effect::Schedule(effect) => schedule(effect),
     }
 }
 
@@ -237,6 +242,27 @@ fn restore(effect: &RestoreEffect) -> String {
         RestoreEffect::CreateCluster { name, .. } => {
             format!("Create EtcdCluster {name}, which is born from the backup")
         }
+    }
+}
+
+/// One action on a schedule, as what it does.
+fn schedule(effect: &ScheduleEffect) -> String {
+    match effect {
+        ScheduleEffect::UpdateStatus { status } => {
+            let next = status.next_schedule_time.as_deref();
+            let how = match &status.run {
+                Some(run) => format!("EtcdBackup {} for {}", run.id, run.at),
+                None => format!("the next one at {}", next.unwrap_or("no time")),
+            };
+            format!("Write the schedule's status: {how}")
+        }
+        ScheduleEffect::CreateBackup { name, .. } => {
+            format!("Create EtcdBackup {name} of the schedule's template")
+        }
+        ScheduleEffect::DeleteBackup { name } => {
+            format!("Delete EtcdBackup {name}, which is over and beyond the history limits")
+        }
+        ScheduleEffect::Release { finalizer } => format!("Take off the finalizer {finalizer}"),
     }
 }
 

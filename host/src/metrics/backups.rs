@@ -1,10 +1,13 @@
-//! How each backup stands, as the statuses of the EtcdBackups have it: when one was last stored, and when one was last seen
+//! How each backup stands, as the statuses of the EtcdBackups and EtcdBackupSchedules have it: when one was last stored, and when one was last seen
 //! to restore.
 //!
 //! A backup that never was, or was never proven, counts from the creation of its object, so that an alert on age sees it.
 //! One that is taken once, on demand, or is suspended does not age.
 
-use contract::{EtcdBackupSpec, EtcdBackupStatus, RehearsalVerdict, Resource};
+use contract::{
+    BackupScheduleSpec, BackupScheduleStatus, EtcdBackupSpec, EtcdBackupStatus, RehearsalVerdict,
+    Resource,
+};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -69,6 +72,27 @@ impl Gauges {
     }
 }
 
+impl Gauges {
+    /// Each backup of a schedule is an object of its own, so it is the schedule that ages.
+    fn add_schedule(&self, resource: &Resource) {
+        let spec = BackupScheduleSpec::deserialize(&resource.spec).unwrap_or_default();
+        if spec.policy.suspend == Some(true) {
+            return;
+        }
+        let status = BackupScheduleStatus::deserialize(&resource.status).unwrap_or_default();
+        let last = status.last_successful_time;
+        let last = last.and_then(|date| date.parse::<jiff::Timestamp>().ok());
+        let labels = BackupLabels {
+            namespace: resource.namespace.clone(),
+            name: resource.name.clone(),
+        };
+        let created = resource.created.0 / 1000;
+        self.stored
+            .get_or_create(&labels)
+            .set(last.map_or(created, jiff::Timestamp::as_second));
+    }
+}
+
 /// Encodes the gauges of all backups.
 pub(super) fn encode(
     encoder: &mut DescriptorEncoder,
@@ -76,6 +100,7 @@ pub(super) fn encode(
 ) -> Result<(), std::fmt::Error> {
     let gauges = Gauges::default();
     world.each_backup(|resource| gauges.add(resource));
+    world.each_schedule(|resource| gauges.add_schedule(resource));
     let Gauges {
         failed,
         restores,

@@ -38,6 +38,7 @@ fn resource() -> Resource {
         created: Millis(0),
         deleted: None,
         finalizers: Vec::new(),
+        owner: None,
         labels: [].into(),
         annotations: [].into(),
         spec: json!({"size": 3}),
@@ -246,6 +247,43 @@ fn a_backup_that_was_never_proven_counts_from_its_creation() {
             format!("last_success_timestamp_seconds{{namespace=\"infra\",name=\"{ageless}\"}}");
         assert!(!page.contains(&line), "{line}");
     }
+}
+
+/// An alert on age must see a schedule whose backups never come, whether it can be followed or not.
+#[test]
+fn a_schedule_ages_from_its_last_stored_backup_or_its_creation() {
+    let (metrics, world) = looked(Leadership::alone());
+    let schedule = |name: &str, spec: serde_json::Value, status: serde_json::Value| {
+        let key = ClusterKey {
+            dialect: contract::Dialect::Improbable,
+            kind: contract::ResourceKind::EtcdBackupSchedule,
+            name: name.to_owned(),
+            ..key()
+        };
+        let resource = Resource {
+            kind: "EtcdBackupSchedule".to_owned(),
+            name: name.to_owned(),
+            created: Millis(1_000_000),
+            spec,
+            status,
+            ..resource()
+        };
+        world.schedules.put(key, resource);
+    };
+    let policy = json!({"policy": {"schedule": "@daily"}});
+    schedule("never", policy.clone(), json!({}));
+    schedule("wrong", json!("words"), json!({}));
+    let last = json!({"lastSuccessfulTime": "2026-11-20T00:00:03Z"});
+    schedule("stored", policy, last);
+    schedule("suspended", json!({"policy": {"suspend": true}}), json!({}));
+    let page = metrics.render().expect("a page");
+    for (name, time) in [("never", 1000), ("wrong", 1000), ("stored", 1_795_132_803)] {
+        let line = format!(
+            "binnacle_backup_last_success_timestamp_seconds{{namespace=\"infra\",name=\"{name}\"}} {time}"
+        );
+        assert!(page.contains(&line), "{line}\n{page}");
+    }
+    assert!(!page.contains("name=\"suspended\""), "{page}");
 }
 
 /// What docs/examples/alerts.yaml asks for is there to be scraped.

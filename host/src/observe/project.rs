@@ -38,6 +38,7 @@ pub fn resource(object: DynamicObject) -> Resource {
         created: millis(metadata.creation_timestamp.as_ref()).unwrap_or_default(),
         deleted: millis(metadata.deletion_timestamp.as_ref()),
         generation: metadata.generation.unwrap_or_default(),
+        owner: controller(&metadata),
         finalizers: metadata.finalizers.unwrap_or_default(),
         annotations: annotations(metadata.annotations),
         namespace: metadata.namespace.unwrap_or_default(),

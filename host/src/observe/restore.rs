@@ -136,11 +136,12 @@ pub(super) fn of_cluster(world: &World, key: &ClusterKey) -> Observed<Vec<Resour
 
 impl World {
     /// Whoever decides on what changed here, besides itself: the cluster that a restore or a backup is about, the restores
-    /// of a cluster that are not over, and the backups that it may wait for.
+    /// of a cluster that are not over, the backups that it may wait for, and the schedule that made a backup.
     #[must_use]
     pub fn concerned_by(&self, key: &ClusterKey) -> Vec<ClusterKey> {
         match key.kind {
-            ResourceKind::EtcdBackup => self.guarded_by(key),
+            ResourceKind::EtcdBackup => [self.guarded_by(key), self.schedule_of(key)].concat(),
+            ResourceKind::EtcdBackupSchedule => Vec::new(),
             ResourceKind::EtcdRestore => {
                 let name = self
                     .resources_of(key.dialect, key.kind)

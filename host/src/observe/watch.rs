@@ -85,6 +85,14 @@ pub fn improbable_restore_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> 
     })
 }
 
+/// As [`own_key`], for schedules of backups.
+pub fn schedule_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        kind: ResourceKind::EtcdBackupSchedule,
+        ..improbable_key(object)?
+    })
+}
+
 /// The cluster a child names in its label; none for objects of other applications called etcd.
 pub fn labelled_key<K: ResourceExt>(object: &K) -> Option<ClusterKey> {
     let (dialect, name) = Dialect::of_labels(object.labels())?;

@@ -43,6 +43,8 @@ pub struct World {
     pub restores: Shelf<Resource>,
     /// Those of the second dialect.
     pub improbable_restores: Shelf<Resource>,
+    /// Schedules of backups, which the second dialect alone has.
+    pub schedules: Shelf<Resource>,
     /// Pods.
     pub pods: Shelf<Pod>,
     /// PersistentVolumeClaims.
@@ -76,6 +78,7 @@ impl World {
             improbable_backups: Shelf::new(scopes),
             restores: Shelf::new(scopes),
             improbable_restores: Shelf::new(scopes),
+            schedules: Shelf::new(scopes),
             pods: Shelf::new(scopes),
             volumes: Shelf::new(scopes),
             services: Shelf::new(scopes),
@@ -148,6 +151,7 @@ impl World {
             improbable_backups,
             restores,
             improbable_restores,
+            schedules,
             pods,
             volumes,
             services,
@@ -166,6 +170,7 @@ impl World {
                 && improbable_backups.is_settled()
                 && restores.is_settled()
                 && improbable_restores.is_settled()
+                && schedules.is_settled()
                 && pods.is_settled()
                 && volumes.is_settled()
                 && services.is_settled()
@@ -187,6 +192,7 @@ impl World {
             improbable: _,
             improbable_backups: _,
             improbable_restores: _,
+            schedules: _,
             backups,
             restores,
             pods,
@@ -228,6 +234,8 @@ impl World {
                 Dialect::Coreos => &self.restores,
                 Dialect::Improbable => &self.improbable_restores,
             },
+            // A key of the first dialect finds nothing on it.
+            ResourceKind::EtcdBackupSchedule => &self.schedules,
         }
     }
 
@@ -237,7 +245,13 @@ impl World {
         let backups = Dialect::ALL.map(|dialect| self.backups_of(dialect).keys());
         let restores = Dialect::ALL
             .map(|dialect| self.resources_of(dialect, ResourceKind::EtcdRestore).keys());
-        [self.clusters(), backups.concat(), restores.concat()].concat()
+        [
+            self.clusters(),
+            backups.concat(),
+            restores.concat(),
+            self.schedules.keys(),
+        ]
+        .concat()
     }
 
     /// Every cluster, whatever its dialect.
@@ -259,6 +273,11 @@ impl World {
         for dialect in Dialect::ALL {
             self.backups_of(dialect).for_each(&mut each);
         }
+    }
+
+    /// Calls `each` for every schedule of backups.
+    pub fn each_schedule(&self, each: impl FnMut(&Resource)) {
+        self.schedules.for_each(each);
     }
 
     const fn backups_of(&self, dialect: Dialect) -> &Shelf<Resource> {

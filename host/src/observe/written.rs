@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use contract::ObjectKind;
+use contract::{ObjectKind, ResourceKind};
 
 use super::World;
 use super::shelf::{Projected, Shelf};
@@ -41,6 +41,22 @@ pub enum WrittenObject {
         uid: String,
         /// resourceVersion in the answer.
         version: String,
+    },
+    /// An EtcdBackup that was made for the schedule.
+    Scheduled {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+        /// resourceVersion in the answer.
+        version: String,
+    },
+    /// An EtcdBackup of the schedule whose deletion was accepted.
+    Unscheduled {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
     },
     /// A child whose deletion was accepted.
     Deleted {
@@ -106,6 +122,16 @@ impl Written {
                     shows(&world.disruption_budgets, key, name, uid, version)
                 }
             },
+            WrittenObject::Scheduled { name, uid, version } => {
+                let backup = ClusterKey::beside(key, ResourceKind::EtcdBackup, name);
+                let shelf = world.resources_of(backup.dialect, backup.kind);
+                shows(shelf, &backup, name, uid, version)
+            }
+            WrittenObject::Unscheduled { name, uid } => {
+                let backup = ClusterKey::beside(key, ResourceKind::EtcdBackup, name);
+                let shelf = world.resources_of(backup.dialect, backup.kind);
+                shows_deleted(shelf, &backup, name, uid)
+            }
             WrittenObject::Deleted { kind, name, uid } => match kind {
                 ObjectKind::Pod => shows_deleted(&world.pods, key, name, uid),
                 ObjectKind::PersistentVolumeClaim => shows_deleted(&world.volumes, key, name, uid),

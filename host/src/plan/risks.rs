@@ -103,7 +103,8 @@ fn votes(effect: &Effect, snapshot: &Snapshot) -> Option<(bool, String)> {
         | Effect::Downgrade { .. }
         | Effect::Peer(_)
         | Effect::Backup(_)
-        | Effect::Restore(_) => return None,
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => return None,
     };
     let voters: Vec<_> = membership.voters().map(|member| member.id).collect();
     if !voters.contains(&away.member_id) {

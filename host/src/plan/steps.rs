@@ -229,7 +229,8 @@ fn act(pass: &Pass, action: &Action) -> Step {
         | Effect::Downgrade { .. }
         | Effect::Peer(PeerEffect::Release { .. })
         | Effect::Backup(_)
-        | Effect::Restore(_) => What::Change,
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => What::Change,
     };
     let kind = effect.kind().map(|kind| format!(" {}", kind.name()));
     Step {

@@ -125,6 +125,7 @@ fn object(name: &str, created: i64, generation: i64, spec: Value, status: Value)
         created: Millis(created),
         deleted: None,
         finalizers: Vec::new(),
+        owner: None,
         labels: [].into(),
         annotations: [].into(),
         spec,

@@ -14,7 +14,7 @@ use crate::observe::shelf::Scope;
 use crate::observe::{World, project, resource_kind_of, watch};
 use crate::queue::{Queue, Trigger};
 
-/// The ten watches of one scope. Each ends only when the operator stops.
+/// The eleven watches of one scope. Each ends only when the operator stops.
 pub(super) fn start_watches(
     client: &Client,
     scope: &Scope,
@@ -103,6 +103,14 @@ pub(super) fn start_watches(
         watch::resources(),
         improbable_restores,
         watch::improbable_restore_key,
+        project::resource
+    );
+    start!(
+        "EtcdBackupSchedule",
+        resources(Dialect::Improbable, ResourceKind::EtcdBackupSchedule),
+        watch::resources(),
+        schedules,
+        watch::schedule_key,
         project::resource
     );
     start!(

@@ -49,6 +49,24 @@ pub(crate) fn improbable_backup() -> Result<api::CustomResourceDefinition, serde
     ))
 }
 
+/// The definition of `EtcdBackupSchedule`.
+///
+/// # Errors
+/// As [`improbable_cluster`].
+pub(crate) fn improbable_schedule() -> Result<api::CustomResourceDefinition, serde_json::Error> {
+    let mut schema: api::JSONSchemaProps = serde_json::from_value(schema::improbable_schedule())?;
+    rules::add_for_improbable_schedules(&mut schema);
+    let kind = ResourceKind::EtcdBackupSchedule;
+    Ok(definition_in(
+        GROUP,
+        names(kind.name(), kind.plural(), "ietcdbackupschedule"),
+        VERSION,
+        schema,
+        None,
+        schedule_columns(),
+    ))
+}
+
 /// The definition of `EtcdRestore`.
 ///
 /// # Errors
@@ -132,6 +150,42 @@ fn backup_columns() -> Vec<api::CustomResourceColumnDefinition> {
             "Since it ended",
         ),
         column("Reason", "string", ".status.Reason", "Why it failed"),
+        age(),
+    ]
+}
+
+fn schedule_columns() -> Vec<api::CustomResourceColumnDefinition> {
+    vec![
+        column(
+            "Schedule",
+            "string",
+            ".spec.schedule",
+            "When EtcdBackups are made",
+        ),
+        column(
+            "Last",
+            "date",
+            ".status.lastScheduleTime",
+            "Since the time of the last one",
+        ),
+        column(
+            "Backup",
+            "string",
+            ".status.lastBackup",
+            "The last one that was made",
+        ),
+        column(
+            "Next",
+            "string",
+            ".status.nextScheduleTime",
+            "When the next one is due",
+        ),
+        column(
+            "Missed",
+            "integer",
+            ".status.missed",
+            "How many were due and never made",
+        ),
         age(),
     ]
 }

@@ -21,6 +21,10 @@ const BACKUP_STAYS: &str =
     "Unsupported changes: this backup has begun. Create another EtcdBackup for another one";
 const RESTORE_STAYS: &str =
     "Unsupported changes: this restore has begun. Create another EtcdRestore for another one";
+const ONE_TEMPLATE: &str = "has(self.backupTemplate) != has(self.backupSpec)";
+const LONGEST_SCHEDULE: i64 = 256;
+/// Perhaps a zone, then five fields, a name, or @every and a span. Whether it has times is the reconciler's to say.
+const SCHEDULE: &str = r"^\s*((CRON_)?TZ=\S+\s+)?(@every\s+[0-9.hms]+|@[a-z]+|\S+(\s+\S+){4})\s*$";
 const ONE_SOURCE: &str = "has(self.source) != has(self.clusterEndpoints)";
 const ONE_WAY: &str = "has(self.clusterURL) != has(self.clusterRef)";
 const ONE_PLACE: &str = "has(self.objectURLTemplate) != (has(self.local) || has(self.gcsBucket))";
@@ -38,6 +42,33 @@ pub(crate) fn add_for_backups(schema: &mut JSONSchemaProps) {
     schema.x_kubernetes_validations = Some(vec![rule(STARTED, BACKUP_STAYS)]);
     require(schema, "spec", &["destination"]);
     backup_spec(schema, "spec");
+}
+
+/// Puts the rules of a schedule in their places. It may be edited at any time.
+pub(crate) fn add_for_schedules(schema: &mut JSONSchemaProps) {
+    require(schema, "spec", &["schedule"]);
+    for key in ["spec.backupTemplate", "spec.backupSpec"] {
+        require(schema, key, &["destination"]);
+        backup_spec(schema, key);
+    }
+    if let Some(spec) = at(schema, "spec") {
+        spec.x_kubernetes_validations = Some(vec![rule(
+            ONE_TEMPLATE,
+            "say what each backup looks like either in backupTemplate or, as v0.2.0 did, in backupSpec",
+        )]);
+    }
+    if let Some(line) = at(schema, "spec.schedule") {
+        line.max_length = Some(LONGEST_SCHEDULE);
+        line.pattern = Some(SCHEDULE.to_owned());
+    }
+    for limit in [
+        "spec.successfulBackupsHistoryLimit",
+        "spec.failedBackupsHistoryLimit",
+    ] {
+        if let Some(limit) = at(schema, limit) {
+            limit.minimum = Some(0.0);
+        }
+    }
 }
 
 /// What holds of the spec of a backup, wherever it stands.
@@ -221,6 +252,12 @@ mod tests {
             let rule = serde_json::to_string(rule).expect("JSON");
             assert!(backups.contains(&rule), "{rule} is nowhere");
         }
+        let schedules = text(crd::improbable_schedule());
+        for rule in [ONE_TEMPLATE, ONE_SOURCE, ONE_WAY, ONE_PLACE, SCHEDULE] {
+            let rule = serde_json::to_string(rule).expect("JSON");
+            assert!(schedules.contains(&rule), "{rule} is nowhere");
+        }
+        assert_eq!(schedules.matches("\"minimum\":0").count(), 2);
         let restores = text(crd::improbable_restore());
         for held in [&backups, &restores] {
             assert!(held.contains("^(s3|gs)://"));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AlarmKind, BackupEffect, EtcdClusterStatus, MemberId, Order, PeerEffect, Preconditions,
-    RestoreEffect,
+    RestoreEffect, ScheduleEffect,
 };
 
 /// One effect on the world and what must hold immediately before it.
@@ -160,6 +160,8 @@ pub enum Effect {
     Backup(BackupEffect),
     /// What is done about a restore; for that kind of resource alone.
     Restore(RestoreEffect),
+    /// What is done about a schedule of backups; for that kind of resource alone.
+    Schedule(ScheduleEffect),
 }
 
 impl Effect {
@@ -189,6 +191,7 @@ impl Effect {
             Self::Peer(effect) => effect.name(),
             Self::Backup(effect) => effect.name(),
             Self::Restore(effect) => effect.name(),
+            Self::Schedule(effect) => effect.name(),
         }
     }
 
@@ -218,7 +221,8 @@ impl Effect {
             | Self::Downgrade { .. }
             | Self::Peer(PeerEffect::Release { .. })
             | Self::Backup(_)
-            | Self::Restore(_) => None,
+            | Self::Restore(_)
+            | Self::Schedule(_) => None,
         }
     }
 
@@ -248,6 +252,7 @@ impl Effect {
             Self::Peer(effect) => effect.target().to_owned(),
             Self::Backup(effect) => effect.target().to_owned(),
             Self::Restore(effect) => effect.target().to_owned(),
+            Self::Schedule(effect) => effect.target().to_owned(),
         }
     }
 
@@ -260,6 +265,7 @@ impl Effect {
                 | Self::Event { .. }
                 | Self::Backup(BackupEffect::UpdateStatus { .. })
                 | Self::Restore(RestoreEffect::UpdateStatus { .. })
+                | Self::Schedule(ScheduleEffect::UpdateStatus { .. })
         )
     }
 
@@ -288,7 +294,8 @@ impl Effect {
             | Self::Downgrade { .. }
             | Self::Peer(_)
             | Self::Backup(_)
-            | Self::Restore(_) => false,
+            | Self::Restore(_)
+            | Self::Schedule(_) => false,
         }
     }
 }

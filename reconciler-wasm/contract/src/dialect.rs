@@ -35,6 +35,8 @@ struct Conventions {
     ports: (&'static str, &'static str),
     /// Label with the EtcdRestore's name, on clusters that one made.
     restored_label: Option<&'static str>,
+    /// Label with the EtcdBackupSchedule's name, on backups that one made.
+    scheduled_label: Option<&'static str>,
     /// Reasons of events that the dialect calls otherwise.
     events: &'static [(&'static str, &'static str)],
     /// Members are numbered; else their names are random.
@@ -53,6 +55,7 @@ static COREOS: Conventions = Conventions {
     reserved_prefix: names::RESERVED_LABEL_PREFIX,
     ports: ("client", "peer"),
     restored_label: None,
+    scheduled_label: None,
     events: &[],
     is_numbered: false,
     predecessor: &predecessor::COREOS,
@@ -72,6 +75,7 @@ static IMPROBABLE: Conventions = Conventions {
     reserved_prefix: improbable::RESERVED_PREFIX,
     ports: ("etcd-client", "etcd-peer"),
     restored_label: Some(improbable::RESTORED_FROM_LABEL),
+    scheduled_label: Some(improbable::SCHEDULE_LABEL),
     events: &[("BackupStored", "BackupSucceeded")],
     is_numbered: true,
     predecessor: &predecessor::IMPROBABLE,
@@ -179,12 +183,13 @@ impl Dialect {
     /// Labels of a cluster that this restore made.
     #[must_use]
     pub fn restored_labels(self, restore: &str) -> BTreeMap<String, String> {
-        let key = self.conventions().restored_label;
-        // A label's value is no longer.
-        let label = key
-            .filter(|_| restore.len() <= 63)
-            .map(|key| (key.to_owned(), restore.to_owned()));
-        label.into_iter().collect()
+        labels_naming(self.conventions().restored_label, restore)
+    }
+
+    /// Labels of a backup that this schedule made.
+    #[must_use]
+    pub fn scheduled_labels(self, schedule: &str) -> BTreeMap<String, String> {
+        labels_naming(self.conventions().scheduled_label, schedule)
     }
 
     /// [`Self::labels`] as a selector.
@@ -267,15 +272,18 @@ impl Dialect {
     /// What is stored, as a resource whose spec and status are those of the domain. The group stays the dialect's.
     #[must_use]
     pub fn read(self, stored: Resource) -> Resource {
-        match self {
-            Self::Coreos => stored,
-            Self::Improbable if stored.kind == ResourceKind::EtcdBackup.name() => {
+        match (self, ResourceKind::of(&stored.kind)) {
+            (Self::Coreos, _) => stored,
+            (Self::Improbable, Some(ResourceKind::EtcdBackup)) => {
                 improbable::backup_of_domain(stored)
             }
-            Self::Improbable if stored.kind == ResourceKind::EtcdRestore.name() => {
+            (Self::Improbable, Some(ResourceKind::EtcdRestore)) => {
                 improbable::restore_of_domain(stored)
             }
-            Self::Improbable => Resource {
+            (Self::Improbable, Some(ResourceKind::EtcdBackupSchedule)) => {
+                improbable::schedule_of_domain(stored)
+            }
+            (Self::Improbable, Some(ResourceKind::EtcdCluster) | None) => Resource {
                 spec: improbable::spec_of_domain(stored.spec),
                 status: improbable::status_of_domain(stored.status),
                 ..stored
@@ -301,9 +309,19 @@ impl Dialect {
                 ResourceKind::EtcdCluster => improbable::stored_status(domain),
                 ResourceKind::EtcdBackup => improbable::stored_backup_status(domain),
                 ResourceKind::EtcdRestore => improbable::stored_restore_status(domain),
+                // The archived operator wrote none.
+                ResourceKind::EtcdBackupSchedule => domain,
             },
         }
     }
+}
+
+/// A label that names somebody, where the name is not longer than a label's value may be.
+fn labels_naming(key: Option<&str>, name: &str) -> BTreeMap<String, String> {
+    let label = key
+        .filter(|_| name.len() <= 63)
+        .map(|key| (key.to_owned(), name.to_owned()));
+    label.into_iter().collect()
 }
 
 impl Resource {

@@ -9,11 +9,13 @@ mod backups;
 mod cluster;
 mod convert;
 mod live;
+mod living;
 mod peer;
 mod peers;
 mod restore;
 mod restores;
 mod rules;
+mod schedules;
 
 pub use backup::{
     BucketCredentials, BucketSecret, ClusterEndpoint, EtcdBackupDestination, EtcdBackupPhase,
@@ -38,6 +40,7 @@ pub use restore::{
 };
 pub use restores::{restore_of_domain, stored_restore_status};
 pub use rules::{Rule, why_refused};
+pub use schedules::schedule_of_domain;
 
 /// The API group.
 pub const GROUP: &str = "etcd.improbable.io";
@@ -53,6 +56,8 @@ pub const CLUSTER_LABEL: &str = "etcd.improbable.io/cluster-name";
 pub const PEER_LABEL: &str = "etcd.improbable.io/peer-name";
 /// Label of a cluster that was made by an EtcdRestore: its name.
 pub const RESTORED_FROM_LABEL: &str = "etcd.improbable.io/restored-from";
+/// Label of an EtcdBackup that was made by an EtcdBackupSchedule: its name.
+pub const SCHEDULE_LABEL: &str = "etcd.improbable.io/backup-schedule-name";
 /// Finalizer of an EtcdPeer whose volume claim goes with it.
 pub const CLAIM_FINALIZER: &str = "etcdpeer.etcd.improbable.io/pvc-cleanup";
 /// Finalizer that the archived operator left on schedules.

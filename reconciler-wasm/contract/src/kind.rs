@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-/// A kind of `etcd.database.coreos.com/v1beta2`.
+use crate::Dialect;
+
+/// A kind of a dialect; the dialects mostly have the same ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceKind {
     /// A cluster.
@@ -13,11 +15,27 @@ pub enum ResourceKind {
     EtcdBackup,
     /// The wish for a cluster to go on from a backup.
     EtcdRestore,
+    /// Backups that are made again and again, each an `EtcdBackup` of its own; of the second dialect alone.
+    EtcdBackupSchedule,
 }
 
 impl ResourceKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::EtcdCluster, Self::EtcdBackup, Self::EtcdRestore];
+    pub const ALL: [Self; 4] = [
+        Self::EtcdCluster,
+        Self::EtcdBackup,
+        Self::EtcdRestore,
+        Self::EtcdBackupSchedule,
+    ];
+
+    /// Whether this dialect has the kind.
+    #[must_use]
+    pub const fn is_of(self, dialect: Dialect) -> bool {
+        match self {
+            Self::EtcdCluster | Self::EtcdBackup | Self::EtcdRestore => true,
+            Self::EtcdBackupSchedule => matches!(dialect, Dialect::Improbable),
+        }
+    }
 
     /// The kind as Kubernetes spells it.
     #[must_use]
@@ -26,6 +44,7 @@ impl ResourceKind {
             Self::EtcdCluster => crate::KIND,
             Self::EtcdBackup => "EtcdBackup",
             Self::EtcdRestore => "EtcdRestore",
+            Self::EtcdBackupSchedule => "EtcdBackupSchedule",
         }
     }
 
@@ -36,6 +55,7 @@ impl ResourceKind {
             Self::EtcdCluster => crate::PLURAL,
             Self::EtcdBackup => "etcdbackups",
             Self::EtcdRestore => "etcdrestores",
+            Self::EtcdBackupSchedule => "etcdbackupschedules",
         }
     }
 

@@ -26,6 +26,7 @@ mod quantities;
 pub mod quantity;
 mod report;
 mod restore;
+mod schedule;
 mod settings;
 mod snapshot;
 mod status;
@@ -69,6 +70,10 @@ pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{
     EtcdRestoreSpec, EtcdRestoreStatus, ProofRun, REVISION_BUMP, Restoration, RestorationStage,
     RestoreEffect, RestorePhase, RestoreView, SnapshotProof,
+};
+pub use schedule::{
+    BackupScheduleSpec, BackupScheduleStatus, ScheduleEffect, ScheduleView, ScheduledBackup,
+    ScheduledRun, ScheduledState,
 };
 pub use settings::{
     BadSetting, CompactionMode, EtcdSettings, QUOTA_VARIABLE, SNAPSHOT_COUNT_VARIABLE,

@@ -227,6 +227,10 @@ reasons! {
     BackupBeforeChange,
     /// Stored backups beyond the number that is kept are deleted.
     BackupsDeleted,
+    /// An EtcdBackupSchedule makes an EtcdBackup at its time.
+    ScheduledBackupMade,
+    /// EtcdBackups of an EtcdBackupSchedule beyond the number that is kept are deleted; what they stored stays, unless their spec says otherwise.
+    HistoryLimited,
     /// It is tried in a throw-away member whether the newest backup restores.
     RehearsalUnderWay,
     /// The newest backup was restored into a throw-away member, which holds what was backed up.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     BackupView, DepartingPeer, EtcdView, ForeignObject, Millis, ObjectKind, Objects, OldLock,
-    OldSet, RestoreView, SCHEMA, Secret,
+    OldSet, RestoreView, SCHEMA, ScheduleView, Secret,
 };
 
 /// A fact that was looked for: seen, known to be absent, or not to be had and why.
@@ -71,6 +71,9 @@ pub struct Snapshot {
     /// What is known about the restore, where the resource is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Box<RestoreView>>,
+    /// What is known about the schedule of backups, where the resource is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Box<ScheduleView>>,
     /// The EtcdRestores that name this cluster, the oldest first. `Absent` in recordings of hosts that knew none.
     #[serde(
         default = "Observed::absent",
@@ -137,6 +140,7 @@ impl Snapshot {
             backups: Vec::new(),
             backup: None,
             restore: None,
+            schedule: None,
             restores: Observed::Absent,
             guards: Observed::Absent,
             operator_image: None,
@@ -176,6 +180,9 @@ pub struct Resource {
     /// `metadata.finalizers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
+    /// UID of the controlling owner reference, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// `metadata.labels`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

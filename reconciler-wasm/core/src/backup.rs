@@ -19,7 +19,7 @@ mod going;
 mod plan;
 mod rehearse;
 mod retention;
-mod rhythm;
+pub(crate) mod rhythm;
 mod run;
 mod schedule;
 mod source;

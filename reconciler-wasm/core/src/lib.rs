@@ -13,6 +13,7 @@ mod memory;
 mod pre;
 mod quorum;
 mod restore;
+mod schedule;
 mod status;
 mod step;
 mod store;
@@ -46,6 +47,7 @@ pub fn reconcile(snapshot: &Snapshot) -> Decision {
         Some(ResourceKind::EtcdCluster) => cluster(snapshot),
         Some(ResourceKind::EtcdBackup) => backup::decide(snapshot),
         Some(ResourceKind::EtcdRestore) => restore::decide(snapshot),
+        Some(ResourceKind::EtcdBackupSchedule) => schedule::decide(snapshot),
         None => decide(Step::report(Finding {
             kind: FindingKind::Invalid,
             reason: Reason::InvalidSpec,

@@ -137,7 +137,8 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
             | Effect::Downgrade { .. }
             | Effect::Peer(_)
             | Effect::Backup(_)
-            | Effect::Restore(_) => continue,
+            | Effect::Restore(_)
+            | Effect::Schedule(_) => continue,
         };
         if left < needed {
             let name = action.effect.name();

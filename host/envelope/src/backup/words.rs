@@ -31,6 +31,7 @@ impl fmt::Display for BackupRefusal {
                 )
             }
             Self::Rehearsed(key) => write!(f, "it is being tried whether {key} restores"),
+            Self::NotScheduled { name, why } => write!(f, "EtcdBackup {name}: {why}"),
             Self::Forgotten => {
                 f.write_str("the status holds a success, which a backup taken once keeps")
             }

@@ -63,7 +63,8 @@ pub fn verdict(
         | Effect::Downgrade { .. }
         | Effect::Peer(_)
         | Effect::Backup(_)
-        | Effect::Restore(_) => return None,
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => return None,
     };
     if let Err(words) = done {
         return Some(Err(words));

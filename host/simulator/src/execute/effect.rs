@@ -134,7 +134,9 @@ impl World {
             | Effect::Disarm { .. }
             | Effect::Downgrade { .. } => self.etcd_effect(effect)?,
             Effect::Peer(_) => return Err("there are no old peers"),
-            Effect::Backup(_) | Effect::Restore(_) => return Err("there is no store"),
+            Effect::Backup(_) | Effect::Restore(_) | Effect::Schedule(_) => {
+                return Err("there is no store");
+            }
         };
         self.moves += 1;
         if let Some(stranger) = trespass {
@@ -330,6 +332,7 @@ fn describe(effect: &Effect) -> String {
         | Effect::Downgrade { .. }
         | Effect::Peer(_)
         | Effect::Backup(_)
-        | Effect::Restore(_) => effect.name().to_owned(),
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => effect.name().to_owned(),
     }
 }

@@ -67,6 +67,7 @@ impl World {
             | Effect::Peer(_)
             | Effect::Backup(_)
             | Effect::Restore(_)
+            | Effect::Schedule(_)
             | Effect::Apply { .. }
             | Effect::AnnotatePod { .. }
             | Effect::TakeUpClaim { .. }

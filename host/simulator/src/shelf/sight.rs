@@ -83,6 +83,7 @@ impl Keeping {
             },
             stored: self.stored(),
             restore: Observed::Unknown(unread()),
+            scheduled: Observed::Unknown(unread()),
         }
     }
 

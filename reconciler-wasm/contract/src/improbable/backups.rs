@@ -4,10 +4,10 @@
 //! `phase`, `startTime`, `completionTime`, `backupPath`.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use super::{EtcdBackupSpec, Subject, backup_from};
+use super::living::{self, FAILED_BEFORE};
+use super::{EtcdBackupSpec, backup_from};
 use crate::Resource;
 
 const PHASE: &str = "phase";
@@ -17,32 +17,24 @@ const BACKUP_PATH: &str = "backupPath";
 /// The domain writes it into every status.
 const SUCCEEDED: &str = "succeeded";
 const REASON: &str = "Reason";
-/// Why a backup is over that was before this operator was there.
-const FAILED_BEFORE: &str = "the archived operator says that it failed";
 
-/// A stored backup as one of the domain. A spec that cannot be followed becomes text that says why. Credentials that it
-/// does not name are the operator's own, which the domain says by no name.
+/// A stored backup as one of the domain. A spec that cannot be followed becomes text that says why.
 #[must_use]
 pub fn backup_of_domain(stored: Resource) -> Resource {
-    let created = Timestamp::from_millisecond(stored.created.0).map(|at| at.to_string());
-    let subject = Subject {
-        name: &stored.name,
-        namespace: Some(&stored.namespace),
-        uid: Some(&stored.uid),
-        created: created.as_deref().ok(),
-        store_secret: Some(""),
-    };
-    let spec = EtcdBackupSpec::deserialize(&stored.spec).map_err(|error| error.to_string());
-    let carried = spec.and_then(|spec| {
-        backup_from(spec, &subject).map_err(|why| {
-            let words = why.iter().map(ToString::to_string);
-            words.collect::<Vec<_>>().join("; ")
-        })
+    let spec = living::spec_of(&stored, |spec: EtcdBackupSpec, subject| {
+        let mut domain = backup_from(spec, subject)?.spec;
+        if let Some(policy) = domain
+            .backup_policy
+            .as_mut()
+            .filter(|policy| policy.schedule.is_none())
+        {
+            // In the template of a schedule it is the schedule's.
+            policy.jitter_in_second = None;
+        }
+        Ok(domain)
     });
-    let spec = carried
-        .and_then(|carried| serde_json::to_value(carried.spec).map_err(|error| error.to_string()));
     Resource {
-        spec: spec.unwrap_or_else(Value::String),
+        spec,
         status: status_of_domain(stored.status),
         ..stored
     }
@@ -200,6 +192,20 @@ mod tests {
             json!(["http://my-cluster:2379"])
         );
         assert_eq!(read.spec["gcs"]["path"], "b/2026-11-18T11:06:40Z.db");
+    }
+
+    /// The template of a schedule may spread its times; each backup of it has none to spread.
+    #[test]
+    fn a_living_backup_of_a_schedule_is_not_put_off() {
+        let read = backup(
+            json!({
+                "source": {"clusterURL": "http://my-cluster:2379"},
+                "destination": {"objectURLTemplate": "s3://b/k"},
+                "backupPolicy": {"jitterInSecond": 60, "timeoutInSecond": 30},
+            }),
+            Value::Null,
+        );
+        assert_eq!(read.spec["backupPolicy"], json!({"timeoutInSecond": 30}));
     }
 
     #[test]

@@ -3,48 +3,29 @@
 //!
 //! The stored status holds all that the domain's does; the domain's own `phase`, which has more words, is `stage` there.
 
-use k8s_openapi::jiff::Timestamp;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{EtcdRestoreSpec, Subject, restore_from};
+use super::living::{self, FAILED_BEFORE};
+use super::{EtcdRestoreSpec, restore_from};
 use crate::Resource;
 
 const PHASE: &str = "phase";
 const STAGE: &str = "stage";
 /// The domain writes it into every status.
 const SUCCEEDED: &str = "succeeded";
-/// Why a restore is over that was before this operator was there.
-const FAILED_BEFORE: &str = "the archived operator says that it failed";
 
 /// A stored restore as one of the domain. A spec that cannot be followed becomes text that says why.
 #[must_use]
 pub fn restore_of_domain(stored: Resource) -> Resource {
-    let created = Timestamp::from_millisecond(stored.created.0).map(|at| at.to_string());
-    let subject = Subject {
-        name: &stored.name,
-        namespace: Some(&stored.namespace),
-        uid: Some(&stored.uid),
-        created: created.as_deref().ok(),
-        store_secret: Some(""),
-    };
     let template = stored.spec.pointer("/clusterTemplate/spec").cloned();
-    let spec = EtcdRestoreSpec::deserialize(&stored.spec).map_err(|error| error.to_string());
-    let carried = spec.and_then(|spec| {
-        restore_from(&spec, &subject).map_err(|why| {
-            let words = why.iter().map(ToString::to_string);
-            words.collect::<Vec<_>>().join("; ")
+    let spec = living::spec_of(&stored, |spec: EtcdRestoreSpec, subject| {
+        Ok(crate::EtcdRestoreSpec {
+            cluster_template: Some(template.unwrap_or_else(|| json!({}))),
+            ..restore_from(&spec, subject)?.spec
         })
     });
-    let spec = carried.and_then(|carried| {
-        let spec = crate::EtcdRestoreSpec {
-            cluster_template: Some(template.unwrap_or_else(|| json!({}))),
-            ..carried.spec
-        };
-        serde_json::to_value(spec).map_err(|error| error.to_string())
-    });
     Resource {
-        spec: spec.unwrap_or_else(Value::String),
+        spec,
         status: status_of_domain(stored.status),
         ..stored
     }

@@ -22,7 +22,7 @@ const NAMED: [(&str, &str); 7] = [
 ];
 
 /// The rhythm of a periodic backup.
-pub(super) enum Rhythm {
+pub(crate) enum Rhythm {
     /// From one to the next.
     Every(Millis),
     /// Only before what somebody asks it for.
@@ -39,7 +39,7 @@ impl Rhythm {
     ///
     /// # Errors
     /// The field that cannot be followed, and why, in words.
-    pub(super) fn of(policy: &BackupPolicy, uid: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn of(policy: &BackupPolicy, uid: &str) -> Result<Option<Self>, String> {
         let interval = policy
             .backup_interval_in_second
             .filter(|seconds| *seconds > 0);
@@ -90,7 +90,7 @@ impl Rhythm {
     }
 
     /// The first time after this instant. Ten years later where a schedule has none.
-    pub(super) fn after(&self, at: Millis) -> Millis {
+    pub(crate) fn after(&self, at: Millis) -> Millis {
         match self {
             Self::Every(interval) => Millis(at.0 + interval.0),
             Self::OnDemand => Millis(at.0 + LONGEST * 1000),
@@ -115,8 +115,19 @@ impl Rhythm {
         }
     }
 
+    /// The next time, where one was planned before, of an object of this age: a rhythm that no longer has it counts from now
+    /// on.
+    pub(crate) fn planned(&self, before: Option<Millis>, created: Millis, now: Millis) -> Millis {
+        let from_now_on = self.after(now);
+        match before {
+            None => self.after(created).min(from_now_on),
+            Some(next) if self.has(next) => next.min(from_now_on),
+            Some(_edited) => from_now_on,
+        }
+    }
+
     /// How many of its times lie after `due` and not after `now`, and the first one after `now`.
-    pub(super) fn missed(&self, due: Millis, now: Millis) -> (i64, Millis) {
+    pub(crate) fn missed(&self, due: Millis, now: Millis) -> (i64, Millis) {
         match self {
             Self::Every(interval) => {
                 let passed = now.since(due).0 / interval.0;

@@ -34,7 +34,8 @@ pub(super) fn is_due(course: &mut Course<'_>, plan: &Plan, view: &BackupView) ->
         return is_wanted;
     }
     let now = course.now();
-    let mut next = planned(course, rhythm);
+    let before = course.status.next_backup.as_deref().and_then(clock::read);
+    let mut next = rhythm.planned(before, course.snapshot.resource.created, now);
     if plan.is_suspended && next <= now {
         next = rhythm.after(now);
     }
@@ -98,18 +99,6 @@ pub(crate) fn began_since(status: &EtcdBackupStatus, since: Millis) -> bool {
     let ended = status.last_success_date.as_deref().and_then(clock::read);
     let took = status.duration_milliseconds.unwrap_or_default();
     ended.is_some_and(|ended| ended.0 - took >= since.0 + 1000)
-}
-
-/// The next time that was planned, as far as the rhythm still has it: a new one counts from now on.
-fn planned(course: &Course<'_>, rhythm: &Rhythm) -> Millis {
-    let from_now_on = rhythm.after(course.now());
-    match course.status.next_backup.as_deref().and_then(clock::read) {
-        None => rhythm
-            .after(course.snapshot.resource.created)
-            .min(from_now_on),
-        Some(next) if rhythm.has(next) => next.min(from_now_on),
-        Some(_edited) => from_now_on,
-    }
 }
 
 /// Plans the next backup after one that began now, in the rhythm that was kept so far.

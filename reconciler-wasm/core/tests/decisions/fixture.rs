@@ -42,6 +42,7 @@ pub(crate) fn fresh(size: i64) -> World {
         created: NOW,
         deleted: None,
         finalizers: Vec::new(),
+        owner: None,
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
         spec: json!({ "size": size, "version": "3.6.16", "pod": { "persistentVolumeClaimSpec": {

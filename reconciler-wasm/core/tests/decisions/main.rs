@@ -24,6 +24,7 @@ mod reshape;
 mod rest;
 mod restore;
 mod scale;
+mod schedule;
 mod seeded;
 mod settings;
 mod space;
