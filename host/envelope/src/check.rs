@@ -161,7 +161,26 @@ fn owners<'a>(effect: &'a Effect, resource: &'a ResourceHead) -> Vec<Option<&'a 
         Effect::RetireReplicaSet { owner, .. } => owner,
         // The archived operator gave its claims no owner.
         Effect::Peer(_) => return vec![None, Some(&resource.uid)],
-        _ => &resource.uid,
+        Effect::UpdateStatus { .. }
+        | Effect::Event { .. }
+        | Effect::Apply { .. }
+        | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
+        | Effect::Delete { .. }
+        | Effect::Issue { .. }
+        | Effect::AddLearner { .. }
+        | Effect::Promote { .. }
+        | Effect::RemoveMember { .. }
+        | Effect::UpdateMember { .. }
+        | Effect::MoveLeader { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::AppendNoop
+        | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
+        | Effect::Backup(_)
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => &resource.uid,
     };
     vec![Some(owner.as_str()).filter(|owner| !owner.is_empty())]
 }

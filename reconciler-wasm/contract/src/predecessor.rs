@@ -218,7 +218,7 @@ impl Snapshot {
             mark.is_some_and(|place| place == names::AT_ROOT)
         };
         let mut named = claims.filter(|found| found.name == claim);
-        named.any(|found| is_marked(found))
+        named.any(is_marked)
             || self
                 .old_children()
                 .claims

@@ -32,7 +32,20 @@ pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) 
             Child::Service(_) | Child::PodDisruptionBudget(_) => is_under_way && is_at_rest,
         },
         Effect::TakeUpClaim { name, .. } => (is_under_way || is_at_rest) && !old.may_run(name),
-        _ => false,
+        Effect::UpdateStatus { .. }
+        | Effect::Event { .. }
+        | Effect::AnnotatePod { .. }
+        | Effect::SetImage { .. }
+        | Effect::Delete { .. }
+        | Effect::Issue { .. }
+        | Effect::UpdateMember { .. }
+        | Effect::Compact { .. }
+        | Effect::Defragment { .. }
+        | Effect::Disarm { .. }
+        | Effect::Downgrade { .. }
+        | Effect::Backup(_)
+        | Effect::Restore(_)
+        | Effect::Schedule(_) => false,
     };
     old.names().next().filter(|_| !may_be)
 }
