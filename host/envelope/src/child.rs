@@ -126,8 +126,11 @@ fn judge_metadata(
         let is_own = match kind {
             ObjectKind::Pod => key == names::VERSION_ANNOTATION || key.starts_with(OWN_PREFIX),
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
-            ObjectKind::PersistentVolumeClaim
-            | ObjectKind::PodDisruptionBudget
+            // Where data is on a volume is known of those that are taken up alone.
+            ObjectKind::PersistentVolumeClaim => {
+                key.starts_with(OWN_PREFIX) && key != names::DATA_ANNOTATION
+            }
+            ObjectKind::PodDisruptionBudget
             | ObjectKind::Secret
             | ObjectKind::ReplicaSet => key.starts_with(OWN_PREFIX),
         };

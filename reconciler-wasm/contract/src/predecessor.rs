@@ -212,6 +212,9 @@ impl Snapshot {
     /// Whether the data on the claim of that name is at the volume's root, where the archived operator's members have it.
     #[must_use]
     pub fn has_data_at_root(&self, claim: &str) -> bool {
+        if self.resource.dialect().predecessor().marks.is_none() {
+            return false;
+        }
         let claims = self.objects.volumes.seen().into_iter().flatten();
         let is_marked = |claim: &Volume| {
             let mark = claim.annotations.get(names::DATA_ANNOTATION);

@@ -175,6 +175,19 @@ fn data_is_mounted_where_it_is_on_the_volume() {
     assert!(rules(apply("/var/etcd/data"), &ours).contains(&"Volume"));
 }
 
+/// Only a claim that is taken up says so.
+#[test]
+fn a_claim_that_is_made_has_its_data_where_this_operator_has_it() {
+    let mut claim = crate::fixtures::claim_json();
+    claim["metadata"]["annotations"] = json!({"etcd.database.coreos.com/data": "volume-root"});
+    let claim = serde_json::from_value(claim).expect("a claim");
+    let mut action = action(Effect::Apply {
+        object: Box::new(contract::Child::PersistentVolumeClaim(claim)),
+    });
+    action.pre.object = Some(contract::ObjectPrecondition::Absent);
+    assert_eq!(rules(action, &snapshot_of(resource())), ["Annotation"]);
+}
+
 #[test]
 fn a_take_over_is_begun_where_there_is_something_and_ended_when_all_have_come_over() {
     let update = |snapshot: &Snapshot, change: &dyn Fn(&mut EtcdClusterStatus)| {
