@@ -47,6 +47,7 @@ fn a_seed_is_told_in_words() {
         Plan::with_idle_clients,
         Plan::with_numbered_members,
         Plan::with_claims_that_stay,
+        Plan::with_kept_members,
     ] {
         let plan = plan(seed);
         let told = history(&plan, true);
