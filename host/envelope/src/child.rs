@@ -130,9 +130,9 @@ fn judge_metadata(
             ObjectKind::PersistentVolumeClaim => {
                 key.starts_with(OWN_PREFIX) && key != names::DATA_ANNOTATION
             }
-            ObjectKind::PodDisruptionBudget
-            | ObjectKind::Secret
-            | ObjectKind::ReplicaSet => key.starts_with(OWN_PREFIX),
+            ObjectKind::PodDisruptionBudget | ObjectKind::Secret | ObjectKind::ReplicaSet => {
+                key.starts_with(OWN_PREFIX)
+            }
         };
         if !is_own && asked.and_then(|asked| asked.get(key)) != Some(value) {
             refusals.push(Refusal::Annotation {

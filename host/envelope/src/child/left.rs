@@ -1,8 +1,10 @@
 //! What an earlier cluster of the same name left, or the archived operator, and who may take it over.
 
 use contract::{
-    Child, Effect, ObjectKind, ObjectPrecondition, OldSet, Preconditions, Snapshot, Volume, names,
+    Child, Effect, ObjectKind, ObjectPrecondition, OldSet, Preconditions, Resource, Snapshot,
+    Volume, names,
 };
+use serde_json::Value;
 
 use crate::Refusal;
 
@@ -12,6 +14,7 @@ pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) 
     let old = snapshot.old_children();
     let is_under_way = snapshot.resource.is_being_taken_over();
     let is_at_rest = old.pods.is_empty() && old.sets.is_empty();
+    let is_over = !listed(&snapshot.resource).any(|member| old.may_run(member));
     let may_be = match effect {
         Effect::RetireReplicaSet { .. }
         | Effect::MoveLeader { .. }
@@ -29,7 +32,7 @@ pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) 
                 is_under_way && !old.may_run(object.name())
             }
             // What they select until then is what the archived operator labelled.
-            Child::Service(_) | Child::PodDisruptionBudget(_) => is_under_way && is_at_rest,
+            Child::Service(_) | Child::PodDisruptionBudget(_) => is_under_way && is_over,
         },
         Effect::TakeUpClaim { name, .. } => (is_under_way || is_at_rest) && !old.may_run(name),
         Effect::UpdateStatus { .. }
@@ -104,6 +107,13 @@ pub(crate) fn judge_set(
     if sets.find(is_it).is_none() || !snapshot.resource.is_being_taken_over() {
         refusals.push(foreign(ObjectKind::ReplicaSet, name));
     }
+}
+
+/// The members that the status remembers.
+fn listed(resource: &Resource) -> impl Iterator<Item = &str> {
+    let records = resource.status.get("memberRecords");
+    let records = records.and_then(Value::as_array).into_iter().flatten();
+    records.filter_map(|record| record.get("name")?.as_str())
 }
 
 fn foreign(kind: ObjectKind, name: &str) -> Refusal {

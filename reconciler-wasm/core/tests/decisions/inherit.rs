@@ -92,6 +92,23 @@ impl World {
         self
     }
 
+    /// What stands around the members is this operator's.
+    fn furnished(&mut self) {
+        let labels = Dialect::Improbable.labels("shop");
+        let mut around = healthy(3).snapshot.objects;
+        if let Observed::Seen(services) = &mut around.services {
+            services[0].selector.clone_from(&labels);
+            services[0].labels.clone_from(&labels);
+            services[0].ports[0].name = "etcd-client".to_owned();
+            services[0].ports[1].name = "etcd-peer".to_owned();
+        }
+        if let Observed::Seen(budgets) = &mut around.disruption_budgets {
+            budgets[0].selector = labels;
+        }
+        self.snapshot.objects.services = around.services;
+        self.snapshot.objects.disruption_budgets = around.disruption_budgets;
+    }
+
     /// The member has come over.
     fn over(self, index: usize) -> Self {
         self.without_set(index)
@@ -190,19 +207,36 @@ fn the_next_member_waits_until_all_are_well_and_the_leader_comes_last() {
         effects(&whole.decide()),
         ["Apply Service shop", "Apply PodDisruptionBudget shop"]
     );
-    whole.snapshot.objects.services = healthy(3).snapshot.objects.services;
-    if let Observed::Seen(services) = &mut whole.snapshot.objects.services {
-        services[0].selector = Dialect::Improbable.labels("shop");
-        services[0].labels = Dialect::Improbable.labels("shop");
-        services[0].ports[0].name = "etcd-client".to_owned();
-        services[0].ports[1].name = "etcd-peer".to_owned();
-    }
-    whole.snapshot.objects.disruption_budgets = healthy(3).snapshot.objects.disruption_budgets;
-    if let Observed::Seen(budgets) = &mut whole.snapshot.objects.disruption_budgets {
-        budgets[0].selector = Dialect::Improbable.labels("shop");
-    }
+    whole.furnished();
     let status = written(&whole.decide()).unwrap();
     assert!(!status.taking_over);
+}
+
+/// Somebody's own, or of a member that left long ago: neither holds the others up, and both are named.
+#[test]
+fn what_belongs_to_no_member_is_left_and_named() {
+    let mut world = under_way().over(1).over(2).over(0).settle();
+    let set = OldSet {
+        name: "shop-m9".to_owned(),
+        uid: "set-9".to_owned(),
+        owner: None,
+    };
+    world.snapshot.old_sets = Observed::Seen(vec![set]);
+    let mut pod = kept().pods()[0].clone();
+    pod.name = "shop-m9-x2x4k".to_owned();
+    pod.uid = "uid-9".to_owned();
+    let label = Dialect::Improbable.member_label().to_owned();
+    pod.labels.insert(label, "shop-m9".to_owned());
+    pod.claim = Some("shop-m9".to_owned());
+    world.pods().push(pod);
+    assert_eq!(
+        effects(&world.decide()),
+        ["Apply Service shop", "Apply PodDisruptionBudget shop"]
+    );
+    world.furnished();
+    let decision = world.decide();
+    assert!(told(&decision).contains("shop-m9, shop-m9-x2x4k"));
+    assert!(!written(&decision).unwrap().taking_over);
 }
 
 /// A blip is not the time to take a vote away; one that stays down comes over first.
