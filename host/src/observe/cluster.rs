@@ -23,6 +23,7 @@ pub(super) async fn snapshot(
     let mut old_sets = Observed::Absent;
     if recorded_cluster(&resource).is_none() || resource.is_being_taken_over() {
         old_sets = find_old(client, key, &mut objects).await;
+        find_relabelled(client, key, &resource, &mut objects).await;
     }
     recheck_foreign(client, key, memory).await;
     objects.foreign.clone_from(&memory.foreign);
@@ -78,13 +79,8 @@ async fn find_unlabelled(
     let Observed::Seen(pods) = &mut objects.pods else {
         return;
     };
-    let records = resource.status.get("memberRecords");
-    let records = records.and_then(serde_json::Value::as_array);
-    for record in records.into_iter().flatten() {
-        let name = record.get("name").and_then(serde_json::Value::as_str);
-        let Some(name) = name.filter(|name| pods.iter().all(|pod| pod.name != **name)) else {
-            continue;
-        };
+    let unseen = remembered(resource).filter(|name| pods.iter().all(|pod| pod.name != **name));
+    for name in unseen.collect::<Vec<_>>() {
         match live::pod(client, key, name).await {
             Ok(found) => pods.extend(found),
             Err(error) => {
@@ -94,6 +90,37 @@ async fn find_unlabelled(
         }
     }
     pods.sort_by(|one, other| one.name.cmp(&other.name));
+}
+
+/// Adds the claims of members that were given other labels between the two lists. One that cannot be looked for may be there.
+async fn find_relabelled(
+    client: &Client,
+    key: &ClusterKey,
+    resource: &Resource,
+    objects: &mut Objects,
+) {
+    let Observed::Seen(claims) = &mut objects.volumes else {
+        return;
+    };
+    let unseen = remembered(resource).filter(|name| claims.iter().all(|one| one.name != **name));
+    for name in unseen.collect::<Vec<_>>() {
+        match live::volume(client, key, name).await {
+            Ok(found) => claims.extend(found),
+            Err(error) => {
+                objects.volumes = Observed::Unknown(Chain(&error).to_string());
+                return;
+            }
+        }
+    }
+    claims.sort_by(|one, other| one.name.cmp(&other.name));
+}
+
+/// The names of the members that the status remembers.
+fn remembered(resource: &Resource) -> impl Iterator<Item = &str> {
+    let records = resource.status.get("memberRecords");
+    let records = records.and_then(serde_json::Value::as_array);
+    let names = records.into_iter().flatten();
+    names.filter_map(|record| record.get("name")?.as_str())
 }
 
 /// Adds what the dialect's archived operator made, which no cache shows, and says by which ReplicaSets it keeps pods. What

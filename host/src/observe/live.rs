@@ -86,6 +86,17 @@ pub(super) async fn pod(
     Ok(within(what, api.get_opt(name)).await?.map(project::pod))
 }
 
+/// Reads a volume claim, whatever its labels; none when there is none.
+pub(super) async fn volume(
+    client: &Client,
+    key: &ClusterKey,
+    name: &str,
+) -> Result<Option<contract::Volume>, Error> {
+    let api: Api<core::PersistentVolumeClaim> = Api::namespaced(client.clone(), &key.namespace);
+    let what = || format!("PersistentVolumeClaim {}/{name}", key.namespace);
+    Ok(within(what, api.get_opt(name)).await?.map(project::volume))
+}
+
 /// Lists the children by label, each kind by itself: one that cannot be read leaves the others.
 pub(super) async fn objects(client: &Client, key: &ClusterKey) -> Objects {
     let (pods, volumes, services, disruption_budgets) = tokio::join!(

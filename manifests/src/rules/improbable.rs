@@ -192,16 +192,30 @@ fn claim_rules() -> Vec<ValidationRule> {
 
 /// Only `replicas`, `version` and what the archived operator did not know may change.
 fn unsupported() -> Vec<ValidationRule> {
-    vec![
+    let storage = rule(
+        "self.storage == oldSelf.storage",
+        "Unsupported changes: storage cannot be changed. Make another EtcdCluster, or put it back as it was",
+    );
+    let known = [
+        ("metadata", "metadata.annotations"),
+        ("resources", "resources"),
+        ("affinity", "affinity"),
+    ];
+    let fields = known.map(|(parent, field)| {
+        let has = |of: &str| {
+            let through = (parent != field).then(|| format!(" && has({of}.podTemplate.{parent})"));
+            let through = through.unwrap_or_default();
+            format!("(has({of}.podTemplate){through} && has({of}.podTemplate.{field}))")
+        };
+        let (new, old) = (has("self"), has("oldSelf"));
         rule(
-            "self.storage == oldSelf.storage",
-            "Unsupported changes: storage cannot be changed. Make another EtcdCluster, or put it back as it was",
-        ),
-        rule(
-            "has(self.podTemplate) == has(oldSelf.podTemplate) && (!has(self.podTemplate) || self.podTemplate == oldSelf.podTemplate)",
-            "Unsupported changes: podTemplate cannot be changed. Make another EtcdCluster, or put it back as it was",
-        ),
-    ]
+            &format!("{new} == {old} && (!{new} || self.podTemplate.{field} == oldSelf.podTemplate.{field})"),
+            &format!(
+                "Unsupported changes: podTemplate.{field} cannot be changed. Make another EtcdCluster, or put it back as it was"
+            ),
+        )
+    });
+    [storage].into_iter().chain(fields).collect()
 }
 
 /// None of these can be left away, nor be null.

@@ -65,12 +65,17 @@ fn grow(
         return;
     }
     let resource = &situation.snapshot.resource;
+    let foreign = &situation.snapshot.objects.foreign;
+    let sets = situation.snapshot.old_sets.seen().into_iter().flatten();
     let taken: BTreeSet<&str> = living
         .members
         .iter()
         .map(|member| member.name)
         .chain(living.pods.keys().copied())
         .chain(living.volumes.keys().copied())
+        // What others have under a member's name stays, and no member of that name could be made beside it.
+        .chain(foreign.iter().map(|foreign| foreign.name.as_str()))
+        .chain(sets.map(|set| set.name.as_str()))
         .collect();
     let mut names = Entropy::of(situation.snapshot).members(cluster, &taken, 1);
     let name = names.pop().unwrap_or_default();

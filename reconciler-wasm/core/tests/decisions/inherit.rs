@@ -321,3 +321,30 @@ fn certificates_wait_until_all_have_come_over() {
     let pod = serde_json::to_string(made(&decision).unwrap()).unwrap();
     assert!(!pod.contains("https://") && !pod.contains("--cert-file"));
 }
+
+/// Claims and ReplicaSets of numbers that are no members' stay when a take-over ends: a learner of their name would never start.
+#[test]
+fn a_number_that_others_have_is_left_out_when_the_cluster_grows() {
+    let mut world = healthy(3);
+    world.snapshot.resource.api_version = Dialect::Improbable.api_version();
+    world.snapshot.resource.spec["size"] = json!(4);
+    let added = |world: &World| {
+        let mut actions = world.decide().actions.into_iter();
+        actions.find_map(|action| match action.effect {
+            Effect::AddLearner { name, .. } => Some(name),
+            _ => None,
+        })
+    };
+    assert_eq!(added(&world).as_deref(), Some("shop-0"));
+    world.snapshot.objects.foreign = vec![contract::ForeignObject {
+        kind: contract::ObjectKind::PersistentVolumeClaim,
+        name: "shop-0".to_owned(),
+        owner: "nobody".to_owned(),
+    }];
+    assert_eq!(added(&world).as_deref(), Some("shop-1"));
+    world.snapshot.old_sets = Observed::Seen(vec![OldSet {
+        name: "shop-1".to_owned(),
+        ..OldSet::default()
+    }]);
+    assert_eq!(added(&world).as_deref(), Some("shop-2"));
+}

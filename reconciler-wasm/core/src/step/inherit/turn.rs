@@ -24,8 +24,8 @@ use crate::validate::Cluster;
 enum Turn<'a> {
     /// The archived operator keeps its pod.
     Kept(&'a OldSet),
-    /// Its pod has nobody to keep it, and is going.
-    Ending,
+    /// Its pod has nobody to keep it, and goes.
+    Ending(&'a Pod),
     /// Nobody can start it on its claim, which is nobody's.
     Free(&'a Volume),
     /// Its claim is this cluster's, and it has no pod.
@@ -43,7 +43,7 @@ fn turn<'a>(situation: &Situation<'_>, old: &OldChildren<'a>, member: &Member<'a
     }
     let usable = |claim: &&Volume| claim.deleted.is_none() && claim.phase != VolumePhase::Lost;
     match (member.pod, member.volume.filter(usable)) {
-        (Some(pod), _) if pod.owner.as_deref() != own => Turn::Ending,
+        (Some(pod), _) if pod.owner.as_deref() != own => Turn::Ending(pod),
         (Some(pod), Some(_)) if has_ended(pod) && pod.deleted.is_none() => Turn::Ended(pod),
         (Some(_), _) | (None, None) => Turn::Over,
         (None, Some(claim)) if claim.owner.as_deref() == own => Turn::Down(claim),
@@ -70,7 +70,7 @@ pub(super) fn go_on(
         match turn(situation, old, member) {
             Turn::Kept(set) => kept.push((member, set)),
             Turn::Over => {}
-            turn @ (Turn::Ending | Turn::Free(_) | Turn::Down(_) | Turn::Ended(_)) => {
+            turn @ (Turn::Ending(_) | Turn::Free(_) | Turn::Down(_) | Turn::Ended(_)) => {
                 is_on_the_way = true;
                 bring_over(cluster, situation, living, (member, &turn), step);
             }
@@ -122,7 +122,15 @@ fn bring_over(
             step.actions.push(ended::deletion(situation, pod));
             "its pod has ended, and is made again"
         }
-        Turn::Ending | Turn::Kept(_) | Turn::Over => "the pod that its ReplicaSet made ends",
+        Turn::Ending(pod) if pod.deleted.is_none() => {
+            let words = format!(
+                "{} is taken over: its pod {} is of a ReplicaSet that is gone, so Kubernetes deletes it. If it stays, delete it.",
+                member.name, pod.name
+            );
+            step.find_of(FindingKind::Waiting, Reason::Adopted, member.name, words);
+            return;
+        }
+        Turn::Ending(_) | Turn::Kept(_) | Turn::Over => "the pod that its ReplicaSet made ends",
     };
     step.find_of(
         FindingKind::Doing,
