@@ -5,7 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use contract::improbable::{EtcdPeerSpec, EtcdPeerStatus, PEER_KIND, PEER_PLURAL, Peer, peers};
+use contract::improbable::{
+    CLAIM_FINALIZER, EtcdPeerSpec, EtcdPeerStatus, PEER_KIND, PEER_PLURAL, Peer, peers,
+};
 use contract::{Dialect, Resource, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{
@@ -64,13 +66,13 @@ async fn keep(
     let dialect = cluster.dialect();
     let selector = dialect.selector(&cluster.name);
     let mut found = list(&api, &selector).await?;
-    // Those of the archived operator, whose members were taken over.
     let is_recorded = cluster.status.get("clusterId").is_some();
     if let Some(old) = dialect
         .predecessors_selector(&cluster.name)
         .filter(|_| is_recorded)
     {
-        found.extend(list(&api, &old).await?);
+        let old = list(&api, &old).await?.into_iter();
+        found.extend(old.filter(|peer| makes_room(peer, &wanted)));
     }
     let own = |peer: &&DynamicObject| {
         project::controller(&peer.metadata).as_deref() == Some(cluster.uid.as_str())
@@ -149,6 +151,13 @@ async fn write_status(
         "Showed a member's version"
     );
     Ok(())
+}
+
+/// Whether one of the archived operator's is of a member that was taken over. With one that asks for a claim to go, that
+/// would go.
+fn makes_room(peer: &DynamicObject, wanted: &[Peer]) -> bool {
+    let asks = peer.finalizers().iter().any(|one| one == CLAIM_FINALIZER);
+    !asks && wanted.iter().any(|wanted| wanted.name == peer.name_any())
 }
 
 /// A spec never changes, so an object with another one goes, and so does one of a member that is gone. Whatever belongs to
@@ -321,6 +330,20 @@ mod tests {
             .collect();
         assert_eq!(versions, ["3.6.16"], "it was written once");
         assert_eq!(bodies.len(), 3, "{bodies:?}");
+    }
+
+    /// One of no member is nobody's to delete, and with one that asks for it a claim would go.
+    #[test]
+    fn of_the_archived_operators_peers_those_of_members_make_room() {
+        let wanted = peers(&cluster());
+        let of = |name: &str, finalizers: &[&str]| {
+            let mut peer = peer(name, "r1", &wanted[0].spec, "3.4.34");
+            peer["metadata"]["finalizers"] = json!(finalizers);
+            serde_json::from_value(peer).expect("a peer")
+        };
+        assert!(makes_room(&of("kv-0", &[]), &wanted));
+        assert!(!makes_room(&of("kv-9", &[]), &wanted));
+        assert!(!makes_room(&of("kv-0", &[CLAIM_FINALIZER]), &wanted));
     }
 
     #[tokio::test]
