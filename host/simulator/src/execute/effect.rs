@@ -265,11 +265,14 @@ impl World {
             | ObjectKind::ReplicaSet => None,
         };
         let Some(disk) = disk else { return Vec::new() };
-        // A pod that is given up for a backup may take with it what the backup has; a claim stays until there is another copy.
+        // A pod that is given up for a backup may take with it what the backup has and, where a person consented, what was
+        // written since; a claim stays until there is another copy.
+        let given_up = self.restoration().filter(|one| one.is_first());
         let is_stored = |write: u32| {
             kind == ObjectKind::Pod
-                && self.restoration().is_some_and(|one| one.is_first())
-                && self.stored.writes.contains(&write)
+                && given_up.as_ref().is_some_and(|one| {
+                    self.stored.writes.contains(&write) || self.gives_up(&one.uid)
+                })
         };
         let holds =
             |disk: u32, write: u32| self.etcd.data(disk).is_some_and(|data| data.holds(write));

@@ -208,4 +208,9 @@ fn a_living_cluster_is_saved_before_it_is_given_up_and_a_dead_one_is_not_waited_
     assert!(begins(
         &lost().with(proven()).guarded(&[guard(&ALL, &none)])
     ));
+    // Between two leaders nobody answers for a moment.
+    let guarded = living().guarded(&[guard(&ALL, &none)]);
+    let between = guarded.without_list().settle();
+    assert!(!begins(&between));
+    assert!(begins(&between.later(31)));
 }

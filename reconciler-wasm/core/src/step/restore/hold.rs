@@ -3,13 +3,17 @@
 //!
 //! Absence of evidence holds it.
 
-use contract::{ClusterId, FindingKind, RestorationStage, RiskyAct, StoreKind};
+use contract::{ClusterId, FindingKind, Millis, RestorationStage, RiskyAct, StoreKind};
 use semver::Version;
 
 use super::Wish;
 use crate::assess::{Disk, Living, Situation, Stage};
+use crate::quorum::quorum;
 use crate::step::{Step, consent, guard};
 use crate::validate::Cluster;
+
+/// How long a quorum that was there may be away before nothing is left to be saved.
+const BEFORE_IT_IS_LOST: Millis = Millis::seconds(30);
 
 type Held = Option<(FindingKind, String)>;
 
@@ -182,7 +186,16 @@ pub(super) fn why_not_saved(situation: &Situation<'_>, wish: &Wish<'_>, step: &m
     let Stage::Formed { living, .. } = &situation.stage else {
         return None;
     };
-    living.membership?;
+    // Who was heard of a moment ago may elect a leader at this one.
+    let now = situation.snapshot.now;
+    let hopeful = living.voters().filter(|member| {
+        let is_fresh = living.down_for(member, now) < BEFORE_IT_IS_LOST;
+        member.is_healthy() || (member.disk == Disk::Kept && is_fresh)
+    });
+    let voters = living.voters().count();
+    if living.membership.is_none() && hopeful.count() < quorum(voters) {
+        return None;
+    }
     let held = guard::why_not(situation, RiskyAct::Restore, &wish.resource.uid, step);
     held.map(|(kind, why)| (kind, format!("it begins once {why}.")))
 }
