@@ -126,9 +126,10 @@ fn judge_metadata(
         let is_own = match kind {
             ObjectKind::Pod => key == names::VERSION_ANNOTATION || key.starts_with(OWN_PREFIX),
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
-            // Where data is on a volume is known of those that are taken up alone.
+            // Whose data it is and where it lies is said of those that are taken up, and then alone.
             ObjectKind::PersistentVolumeClaim => {
-                key.starts_with(OWN_PREFIX) && key != names::DATA_ANNOTATION
+                let of_left = [names::DATA_ANNOTATION, names::FIRST_OWNER_ANNOTATION];
+                key.starts_with(OWN_PREFIX) && !of_left.contains(&key.as_str())
             }
             ObjectKind::PodDisruptionBudget | ObjectKind::Secret | ObjectKind::ReplicaSet => {
                 key.starts_with(OWN_PREFIX)

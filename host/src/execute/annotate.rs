@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use contract::{ObjectKind, Preconditions, names};
+use contract::{ObjectKind, Preconditions, Volume, names};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::{Patch, PatchParams};
@@ -37,6 +37,11 @@ pub(super) async fn take_up(
     is_old: bool,
 ) -> Result<WrittenObject, Error> {
     let mut metadata = json!({"annotations": {names::OWNER_ANNOTATION: pass.resource.uid}});
+    let mut claims = pass.objects.volumes.seen().into_iter().flatten();
+    let first = claims.find(|claim| claim.name == name);
+    if let Some(first) = first.and_then(Volume::first_owner) {
+        metadata["annotations"][names::FIRST_OWNER_ANNOTATION] = json!(first);
+    }
     if is_old {
         metadata["annotations"][names::DATA_ANNOTATION] = json!(names::AT_ROOT);
         metadata["labels"] = json!(pass.resource.dialect().labels(&pass.resource.name));

@@ -191,6 +191,15 @@ pub struct Volume {
     pub resize: Option<String>,
 }
 
+impl Volume {
+    /// UID of the first cluster whose data is on it: who took it up later goes on with that.
+    #[must_use]
+    pub fn first_owner(&self) -> Option<&str> {
+        let first = self.annotations.get(crate::names::FIRST_OWNER_ANNOTATION);
+        first.or(self.owner.as_ref()).map(String::as_str)
+    }
+}
+
 /// `status.phase` of a PersistentVolumeClaim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VolumePhase {

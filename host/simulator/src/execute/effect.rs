@@ -71,6 +71,10 @@ impl World {
                         .insert(key.to_owned(), place.to_owned());
                     claim.api.labels.extend(labels);
                 }
+                if let Some(first) = claim.api.first_owner().map(str::to_owned) {
+                    let key = names::FIRST_OWNER_ANNOTATION.to_owned();
+                    claim.api.annotations.insert(key, first);
+                }
                 let key = names::OWNER_ANNOTATION.to_owned();
                 claim.api.annotations.insert(key, own.clone());
                 claim.api.owner = Some(own);

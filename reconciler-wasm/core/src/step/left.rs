@@ -56,7 +56,7 @@ pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut S
         return true;
     }
     let before: Option<Vec<&str>> = left.iter().map(|claim| left_by(situation, claim)).collect();
-    let clusters = before.iter().flatten().filter(|from| !from.is_empty());
+    let clusters = left.iter().filter_map(|claim| claim.first_owner());
     let is_one = clusters.collect::<BTreeSet<_>>().len() <= 1;
     let Some(before) = before.filter(|_| is_one) else {
         step.find_of(

@@ -92,6 +92,29 @@ fn the_claims_of_an_earlier_cluster_are_taken_up_before_any_member_is_started() 
     );
 }
 
+/// It was deleted while it took up what the first one left: all of it is the first one's data.
+#[test]
+fn what_two_earlier_clusters_handed_on_is_one_clusters_data() {
+    let mut world = again();
+    let second = &mut claims(&mut world)[0];
+    second.owner = Some("uid-second".to_owned());
+    for (key, value) in [
+        (names::OWNER_ANNOTATION, "uid-second"),
+        (names::FIRST_OWNER_ANNOTATION, "uid-before"),
+    ] {
+        second.annotations.insert(key.to_owned(), value.to_owned());
+    }
+    assert_eq!(effects(&world.decide()).len(), 3);
+    claims(&mut world)[0]
+        .annotations
+        .remove(names::FIRST_OWNER_ANNOTATION);
+    assert_eq!(
+        effects(&world.decide()),
+        [""; 0],
+        "it may be the second one's own"
+    );
+}
+
 impl World {
     /// So many of the claims are this cluster's already.
     fn own_claims(&mut self, count: usize) {
