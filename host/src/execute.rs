@@ -231,8 +231,7 @@ impl Executor {
                 memory.written.push(written, now);
             }
             Effect::TakeUpClaim { name, from } => {
-                let is_old = from.is_empty();
-                let written = annotate::take_up(self, pass, &action.pre, name, is_old).await?;
+                let written = annotate::take_up(self, pass, &action.pre, name, from).await?;
                 memory.written.push(written, now);
             }
             Effect::RetireReplicaSet { name, owner: _ } => {

@@ -128,7 +128,7 @@ fn judge_metadata(
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
             // Whose data it is and where it lies is said of those that are taken up, and then alone.
             ObjectKind::PersistentVolumeClaim => {
-                let of_left = [names::DATA_ANNOTATION, names::FIRST_OWNER_ANNOTATION];
+                let of_left = [names::DATA_ANNOTATION, names::PREVIOUS_OWNER_ANNOTATION];
                 key.starts_with(OWN_PREFIX) && !of_left.contains(&key.as_str())
             }
             ObjectKind::PodDisruptionBudget | ObjectKind::Secret | ObjectKind::ReplicaSet => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use contract::{ObjectKind, Preconditions, Volume, names};
+use contract::{ObjectKind, Preconditions, names};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::{Patch, PatchParams};
@@ -34,17 +34,14 @@ pub(super) async fn take_up(
     pass: &Pass<'_>,
     pre: &Preconditions,
     name: &str,
-    is_old: bool,
+    from: &str,
 ) -> Result<WrittenObject, Error> {
     let mut metadata = json!({"annotations": {names::OWNER_ANNOTATION: pass.resource.uid}});
-    let mut claims = pass.objects.volumes.seen().into_iter().flatten();
-    let first = claims.find(|claim| claim.name == name);
-    if let Some(first) = first.and_then(Volume::first_owner) {
-        metadata["annotations"][names::FIRST_OWNER_ANNOTATION] = json!(first);
-    }
-    if is_old {
+    if from.is_empty() {
         metadata["annotations"][names::DATA_ANNOTATION] = json!(names::AT_ROOT);
         metadata["labels"] = json!(pass.resource.dialect().labels(&pass.resource.name));
+    } else {
+        metadata["annotations"][names::PREVIOUS_OWNER_ANNOTATION] = json!(from);
     }
     let claim = (ObjectKind::PersistentVolumeClaim, name);
     patch::<PersistentVolumeClaim>(executor, pass, pre, claim, metadata).await

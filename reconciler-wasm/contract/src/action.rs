@@ -54,7 +54,7 @@ pub enum Effect {
         annotations: BTreeMap<String, String>,
     },
     /// Makes a volume claim that an earlier cluster of the same name left one of this cluster: sets the annotation by which
-    /// claims that stay are known, and [`crate::names::FIRST_OWNER_ANNOTATION`] where there is none yet. One of the archived operator's, which belonged to nobody, also gets the label by which
+    /// claims that stay are known, and [`crate::names::PREVIOUS_OWNER_ANNOTATION`]. One of the archived operator's, which belonged to nobody, also gets the label by which
     /// children are known, and [`crate::names::DATA_ANNOTATION`].
     TakeUpClaim {
         /// The claim's name.

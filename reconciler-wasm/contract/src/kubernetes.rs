@@ -192,11 +192,16 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// UID of the first cluster whose data is on it: who took it up later goes on with that.
+    /// Whether it is that cluster's, or was when it was last taken up.
     #[must_use]
-    pub fn first_owner(&self) -> Option<&str> {
-        let first = self.annotations.get(crate::names::FIRST_OWNER_ANNOTATION);
-        first.or(self.owner.as_ref()).map(String::as_str)
+    pub fn has_data_of(&self, cluster: &str) -> bool {
+        let previous = self
+            .annotations
+            .get(crate::names::PREVIOUS_OWNER_ANNOTATION);
+        [self.owner.as_ref(), previous]
+            .into_iter()
+            .flatten()
+            .any(|uid| uid == cluster)
     }
 }
 

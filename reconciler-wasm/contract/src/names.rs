@@ -37,8 +37,8 @@ pub const SHAPE_ANNOTATION: &str = "etcd.database.coreos.com/shape";
 pub const AUTHORITIES_ANNOTATION: &str = "etcd.database.coreos.com/authorities";
 /// Annotation of a volume claim that outlives its cluster: UID of the cluster, in the place of an owner reference.
 pub const OWNER_ANNOTATION: &str = "etcd.database.coreos.com/owner";
-/// Annotation of a volume claim that was taken up from an earlier cluster: UID of the first one whose data is on it.
-pub const FIRST_OWNER_ANNOTATION: &str = "etcd.database.coreos.com/first-owner";
+/// Annotation of a volume claim that was taken up from an earlier cluster: UID of that one.
+pub const PREVIOUS_OWNER_ANNOTATION: &str = "etcd.database.coreos.com/previous-owner";
 /// Annotation of a volume claim that was taken over from another operator: where on the volume its data is; [`AT_ROOT`].
 pub const DATA_ANNOTATION: &str = "etcd.database.coreos.com/data";
 /// The one value of [`DATA_ANNOTATION`]: at its root, and not in its folder `data`.

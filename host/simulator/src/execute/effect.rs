@@ -70,10 +70,9 @@ impl World {
                         .annotations
                         .insert(key.to_owned(), place.to_owned());
                     claim.api.labels.extend(labels);
-                }
-                if let Some(first) = claim.api.first_owner().map(str::to_owned) {
-                    let key = names::FIRST_OWNER_ANNOTATION.to_owned();
-                    claim.api.annotations.insert(key, first);
+                } else {
+                    let key = names::PREVIOUS_OWNER_ANNOTATION.to_owned();
+                    claim.api.annotations.insert(key, from.clone());
                 }
                 let key = names::OWNER_ANNOTATION.to_owned();
                 claim.api.annotations.insert(key, own.clone());

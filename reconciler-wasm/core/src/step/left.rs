@@ -56,8 +56,13 @@ pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut S
         return true;
     }
     let before: Option<Vec<&str>> = left.iter().map(|claim| left_by(situation, claim)).collect();
-    let clusters = left.iter().filter_map(|claim| claim.first_owner());
-    let is_one = clusters.collect::<BTreeSet<_>>().len() <= 1;
+    let mut clusters = before.iter().flatten().filter(|from| !from.is_empty());
+    // One that was deleted while it took claims up had the data of the one before it.
+    let is_one = clusters.clone().next().is_none()
+        || clusters.any(|cluster| {
+            let owned = left.iter().filter(|claim| claim.owner.is_some());
+            owned.clone().all(|claim| claim.has_data_of(cluster))
+        });
     let Some(before) = before.filter(|_| is_one) else {
         step.find_of(
             FindingKind::Blocked,

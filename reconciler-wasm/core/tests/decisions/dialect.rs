@@ -100,14 +100,14 @@ fn what_two_earlier_clusters_handed_on_is_one_clusters_data() {
     second.owner = Some("uid-second".to_owned());
     for (key, value) in [
         (names::OWNER_ANNOTATION, "uid-second"),
-        (names::FIRST_OWNER_ANNOTATION, "uid-before"),
+        (names::PREVIOUS_OWNER_ANNOTATION, "uid-before"),
     ] {
         second.annotations.insert(key.to_owned(), value.to_owned());
     }
     assert_eq!(effects(&world.decide()).len(), 3);
     claims(&mut world)[0]
         .annotations
-        .remove(names::FIRST_OWNER_ANNOTATION);
+        .remove(names::PREVIOUS_OWNER_ANNOTATION);
     assert_eq!(
         effects(&world.decide()),
         [""; 0],
