@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Dialect, OldSet, Pod, PodPhase, Service, ServicePort, Volume, VolumePhase, names};
+use contract::{Dialect, OldSet, Service, ServicePort, names};
 
 use crate::etcd::{Flags, Start};
-use crate::kubernetes::{Claim, Kubernetes, Member, Process};
+use crate::kubernetes::{Kubernetes, Member};
 use crate::release;
 use crate::timers::Timer;
 use crate::world::{NAME, World};
@@ -48,7 +48,7 @@ impl World {
         let initial_cluster = self.founders();
         for (name, index) in members.iter().zip(0..) {
             let node = self.plan.local.then_some(index % 3);
-            let disk = self.leave_kept_claim(name, node);
+            let disk = self.leave_claim(name, node, None, labels(Some(name)));
             self.etcd.disks.insert(disk, None);
             let number = self.kube.number();
             let set = OldSet {
@@ -87,102 +87,16 @@ impl World {
         entries.collect::<Vec<_>>().join(",")
     }
 
-    fn leave_kept_claim(&mut self, name: &str, node: Option<u32>) -> u32 {
-        let number = self.kube.number();
-        let uid = format!("uid-{number}");
-        let api = Volume {
-            name: name.to_owned(),
-            resource_version: uid.clone(),
-            uid,
-            owner: None,
-            labels: labels(Some(name)),
-            annotations: BTreeMap::new(),
-            created: self.clock(),
-            deleted: None,
-            phase: VolumePhase::Bound,
-            storage_class: None,
-            access_modes: vec!["ReadWriteOnce".to_owned()],
-            requested: Some("1Gi".to_owned()),
-            capacity: None,
-            resize: None,
-        };
-        let claim = Claim { api, number, node };
-        self.kube.claims.insert(name.to_owned(), claim);
-        number
-    }
-
     /// A pod as its ReplicaSet makes it, which nobody has scheduled yet.
     fn make_kept_pod(&mut self, member: &str, initial_cluster: &str) -> u32 {
         let number = self.kube.number();
-        let release = self.plan.version.unwrap_or(release::DEFAULT);
-        let api = Pod {
-            name: format!("{member}-{number:05}"),
-            uid: format!("uid-{number}"),
-            resource_version: number.to_string(),
-            owner: self.kube.sets.get(member).map(|set| set.uid.clone()),
-            labels: labels(Some(member)),
-            annotations: BTreeMap::new(),
-            created: self.clock(),
-            deleted: None,
-            phase: PodPhase::Pending,
-            ip: None,
-            node: None,
-            ready: false,
-            ready_since: None,
-            unschedulable: None,
-            waiting: None,
-            running: false,
-            ran: false,
-            restarts: 0,
-            last_exit: None,
-            image: format!("quay.io/coreos/etcd:v{release}"),
-            claim: Some(member.to_owned()),
-            initial_cluster: Some(initial_cluster.to_owned()),
-            initial_cluster_state: Some("new".to_owned()),
-            peer_secret: None,
-            server_secret: None,
-        };
-        let pod = Member {
-            api,
-            number,
-            fills: None,
-            token: NAME.to_owned(),
-            node: None,
-            disk: None,
-            process: None,
-            runs: 0,
-            failures: 0,
-            swaps: false,
-            versions: 0,
-        };
-        self.kube.pods.insert(pod.api.name.clone(), pod);
+        let name = format!("{member}-{number:05}");
+        let mut pod = self.left_member(name.clone(), number, initial_cluster);
+        pod.api.owner = self.kube.sets.get(member).map(|set| set.uid.clone());
+        pod.api.labels = labels(Some(member));
+        pod.api.claim = Some(member.to_owned());
+        self.kube.pods.insert(name, pod);
         number
-    }
-
-    /// The pod runs, and has for a while.
-    fn let_run(&mut self, number: u32, disk: u32, node: u32) {
-        let (clock, release) = (self.clock(), self.plan.version.unwrap_or(release::DEFAULT));
-        let Some(pod) = self.kube.pod_numbered(number) else {
-            return;
-        };
-        pod.node = Some(node);
-        pod.disk = Some(disk);
-        pod.runs = 1;
-        pod.process = Some(Process {
-            started: 0,
-            serves: Some(0),
-            fed: None,
-            synced: true,
-            release,
-            frozen: false,
-        });
-        pod.api.node = Some(format!("node-{node}"));
-        pod.api.ip = Some(format!("10.244.0.{}", number % 250));
-        pod.api.phase = PodPhase::Running;
-        pod.api.running = true;
-        pod.api.ran = true;
-        pod.api.ready = true;
-        pod.api.ready_since = Some(clock);
     }
 
     fn leave_service(&mut self) {

@@ -1,6 +1,7 @@
 //! A cluster that the archived operator left: it runs, and nothing of it is recorded.
 //!
-//! Its pods have their start in their arguments and are never restarted by their kubelets.
+//! Its pods have their start in their arguments and are never restarted by their kubelets. What members of both dialects'
+//! archived operators have in common is made here; those that ReplicaSets keep are [`crate::kept`]'s.
 
 use std::collections::BTreeMap;
 
@@ -65,10 +66,12 @@ impl World {
     fn leave_old_member(&mut self, name: &str, node: u32, initial_cluster: &str) {
         let number = self.kube.number();
         let release = self.plan.version.unwrap_or(release::DEFAULT);
+        let owner = Some(self.kube.resource.uid.clone());
         let claims = self.plan.claims;
         let local = self.plan.local;
         let disk = if claims {
-            self.leave_old_claim(name, local.then_some(node % 3))
+            let node = local.then_some(node % 3);
+            self.leave_claim(name, node, owner.clone(), names::labels(NAME))
         } else {
             number
         };
@@ -85,68 +88,104 @@ impl World {
             matches!(start, Start::Runs),
             "an empty disk founds a cluster"
         );
+        let mut member = self.left_member(name.to_owned(), number, initial_cluster);
+        TOKEN.clone_into(&mut member.token);
+        member.api.owner = owner;
+        member.api.labels = names::labels(NAME);
+        let version = (names::VERSION_ANNOTATION.to_owned(), release.to_string());
+        member.api.annotations = BTreeMap::from([version]);
+        member.api.claim = claims.then(|| name.to_owned());
+        self.kube.pods.insert(name.to_owned(), member);
+        self.let_run(number, disk, node % 3);
+    }
+
+    /// A member of either archived operator, in a pod that nobody has scheduled yet.
+    pub(crate) fn left_member(&self, name: String, number: u32, initial_cluster: &str) -> Member {
+        let release = self.plan.version.unwrap_or(release::DEFAULT);
         let api = Pod {
-            name: name.to_owned(),
+            name,
             uid: format!("uid-{number}"),
             resource_version: number.to_string(),
-            owner: Some(self.kube.resource.uid.clone()),
-            labels: names::labels(NAME),
-            annotations: BTreeMap::from([(
-                names::VERSION_ANNOTATION.to_owned(),
-                release.to_string(),
-            )]),
+            owner: None,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
             created: self.clock(),
             deleted: None,
-            phase: PodPhase::Running,
-            ip: Some(format!("10.244.0.{}", number % 250)),
-            node: Some(format!("node-{}", node % 3)),
-            ready: true,
-            ready_since: Some(self.clock()),
+            phase: PodPhase::Pending,
+            ip: None,
+            node: None,
+            ready: false,
+            ready_since: None,
             unschedulable: None,
             waiting: None,
-            running: true,
-            ran: true,
+            running: false,
+            ran: false,
             restarts: 0,
             last_exit: None,
             image: format!("quay.io/coreos/etcd:v{release}"),
-            claim: claims.then(|| name.to_owned()),
+            claim: None,
             initial_cluster: Some(initial_cluster.to_owned()),
             initial_cluster_state: Some("new".to_owned()),
             peer_secret: None,
             server_secret: None,
         };
-        let member = Member {
+        Member {
             api,
             number,
             fills: None,
-            token: TOKEN.to_owned(),
-            node: Some(node % 3),
-            disk: Some(disk),
-            process: Some(Process {
-                started: 0,
-                serves: Some(0),
-                fed: None,
-                synced: true,
-                release,
-                frozen: false,
-            }),
-            runs: 1,
+            token: NAME.to_owned(),
+            node: None,
+            disk: None,
+            process: None,
+            runs: 0,
             failures: 0,
             swaps: false,
             versions: 0,
-        };
-        self.kube.pods.insert(name.to_owned(), member);
+        }
     }
 
-    fn leave_old_claim(&mut self, name: &str, node: Option<u32>) -> u32 {
+    /// The pod runs, and has for a while.
+    pub(crate) fn let_run(&mut self, number: u32, disk: u32, node: u32) {
+        let (clock, release) = (self.clock(), self.plan.version.unwrap_or(release::DEFAULT));
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        pod.node = Some(node);
+        pod.disk = Some(disk);
+        pod.runs = 1;
+        pod.process = Some(Process {
+            started: 0,
+            serves: Some(0),
+            fed: None,
+            synced: true,
+            release,
+            frozen: false,
+        });
+        pod.api.node = Some(format!("node-{node}"));
+        pod.api.ip = Some(format!("10.244.0.{}", number % 250));
+        pod.api.phase = PodPhase::Running;
+        pod.api.running = true;
+        pod.api.ran = true;
+        pod.api.ready = true;
+        pod.api.ready_since = Some(clock);
+    }
+
+    /// A bound claim. Says the number of its disk.
+    pub(crate) fn leave_claim(
+        &mut self,
+        name: &str,
+        node: Option<u32>,
+        owner: Option<String>,
+        labels: BTreeMap<String, String>,
+    ) -> u32 {
         let number = self.kube.number();
         let uid = format!("uid-{number}");
         let api = Volume {
             name: name.to_owned(),
             resource_version: uid.clone(),
             uid,
-            owner: Some(self.kube.resource.uid.clone()),
-            labels: names::labels(NAME),
+            owner,
+            labels,
             annotations: BTreeMap::new(),
             created: self.clock(),
             deleted: None,
@@ -157,9 +196,8 @@ impl World {
             capacity: None,
             resize: None,
         };
-        self.kube
-            .claims
-            .insert(name.to_owned(), Claim { api, number, node });
+        let claim = Claim { api, number, node };
+        self.kube.claims.insert(name.to_owned(), claim);
         number
     }
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::Refusal;
 
 /// One of the archived operator's children beside which the effect may not happen. While its members are taken over they
-/// come over one after the other, those who have are replaced where they must be, and nothing else happens; claims without pods are taken up as those of an earlier cluster.
+/// come over one after the other, those who have are replaced where they must be, and nothing else happens; claims without
+/// pods are taken up as those of an earlier cluster.
 pub(crate) fn old_child_in_the_way<'a>(effect: &Effect, snapshot: &'a Snapshot) -> Option<&'a str> {
     let old = snapshot.old_children();
     let is_under_way = snapshot.resource.is_being_taken_over();

@@ -11,8 +11,8 @@
 //! 5. When no member has a ReplicaSet any more the mark goes, and the rest of a cluster's life begins.
 //!
 //! # Guarantees
-//! No healthy member is stopped while another one is not. No pod is made on a claim while somebody
-//! could make another one on it. The Service stays as it was until the end: it selects the pods of both operators.
+//! No healthy member is stopped while another one is not. No pod is made on a claim while somebody could make another one on
+//! it. The Service stays as it was until the end: it selects the pods of both operators.
 
 mod turn;
 
@@ -127,6 +127,13 @@ fn obstacle(cluster: &Cluster, situation: &Situation<'_>, old: &OldChildren<'_>)
             "This host does not look for their ReplicaSets; it is older than this module."
                 .to_owned(),
         );
+    }
+    if let Some(claim) = old.claims.iter().find(|claim| claim.owner.is_some()) {
+        return Some(format!(
+            "The volume claim {} belongs to somebody, who could take it away; the archived operator gave its claims no owner. \
+             Take its owner reference off.",
+            claim.name
+        ));
     }
     old.pods.iter().find_map(|pod| {
         let Some(version) = version_of_image(&pod.image) else {

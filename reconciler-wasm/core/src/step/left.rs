@@ -60,8 +60,8 @@ pub(super) fn take_up(cluster: &Cluster, situation: &Situation<'_>, step: &mut S
     // One that was deleted while it took claims up had the data of the one before it.
     let is_one = clusters.clone().next().is_none()
         || clusters.any(|cluster| {
-            let owned = left.iter().filter(|claim| claim.owner.is_some());
-            owned.clone().all(|claim| claim.has_data_of(cluster))
+            let mut owned = left.iter().filter(|claim| claim.owner.is_some());
+            owned.all(|claim| claim.has_data_of(cluster))
         });
     let Some(before) = before.filter(|_| is_one) else {
         step.find_of(
@@ -120,7 +120,8 @@ fn left_by<'a>(situation: &Situation<'a>, claim: &'a Volume) -> Option<&'a str> 
         return None;
     }
     let old = situation.snapshot.old_children();
-    if old.claims.iter().any(|old| old.uid == claim.uid) {
+    let is_old = old.claims.iter().any(|old| old.uid == claim.uid);
+    if is_old && claim.owner.is_none() {
         return Some("");
     }
     let from = claim.owner.as_deref()?;

@@ -273,6 +273,10 @@ fn what_cannot_be_taken_over_is_left_alone_and_says_why() {
     old.pods()[1].image = "quay.io/coreos/etcd:v3.3.27".to_owned();
     let mut elsewhere = kept();
     elsewhere.pods()[0].claim = None;
+    let mut owned = kept();
+    if let Observed::Seen(claims) = &mut owned.snapshot.objects.volumes {
+        claims[2].owner = Some("somebody".to_owned());
+    }
     let mut unseen = kept();
     unseen.snapshot.old_sets = Observed::Unknown("replicasets are forbidden".to_owned());
     let mut locked = kept();
@@ -283,6 +287,7 @@ fn what_cannot_be_taken_over_is_left_alone_and_says_why() {
             "once a quorum of their members answers",
         ),
         (old, "runs etcd 3.3.27"),
+        (owned, "The volume claim shop-m2 belongs to somebody"),
         (elsewhere, "has no volume claim of its member's name"),
         (unseen, "replicasets are forbidden"),
         (

@@ -1,9 +1,12 @@
-//! Schedules of backups: when an EtcdBackup is made, what is missed, which ones go, and what cannot be followed.
+//! Schedules of backups: when an EtcdBackup is made, what is missed, and which ones go.
+
+mod drawn;
+mod refused;
 
 use contract::{
-    BackupScheduleStatus, Decision, Effect, FindingKind, Millis, Observed, OldLock, OutcomeKind,
+    BackupScheduleStatus, Decision, Effect, FindingKind, Millis, Observed, OutcomeKind,
     PastOutcome, Reason, Resource, ScheduleEffect, ScheduleView, ScheduledBackup, ScheduledRun,
-    ScheduledState, Snapshot, improbable,
+    ScheduledState, Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -324,36 +327,6 @@ fn an_edit_takes_effect_at_once() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told_once_and_not_tried_again() {
-    let limits = json!({"schedule": "@daily", "backupTemplate": template(), "failedBackupsHistoryLimit": -1});
-    for (mut schedule, words) in [
-        (
-            of("99 3 * * *"),
-            "spec.schedule: schedule \"99 3 * * *\" cannot be read",
-        ),
-        (of("CRON_TZ=Mars/Base 0 3 * * *"), "is not the IANA name"),
-        (of("0 0 31 2 *"), "never comes"),
-        (of("@every soon"), "@every 1h30m"),
-        (
-            with(&json!({"schedule": "@daily"})),
-            "Say what each backup looks like",
-        ),
-        (with(&limits), "failedBackupsHistoryLimit -1 is negative"),
-    ] {
-        let decision = schedule.decide(100_000);
-        assert_eq!(made(&decision), [""; 0]);
-        let (kind, _, found) = first(&decision);
-        assert_eq!(kind, FindingKind::Invalid);
-        assert!(found.contains(words), "{found}");
-        assert!(decision.requeue.is_none(), "{:?}", decision.requeue);
-        assert_eq!(events(&decision).len(), 1);
-        assert_eq!(schedule.status.conditions[0].message, found);
-        let again = schedule.decide(200_000);
-        assert_eq!(again.actions, [], "it is told once");
-    }
-}
-
-#[test]
 fn a_suspended_schedule_makes_nothing_and_misses_nothing() {
     let mut each = template();
     each["backupPolicy"] = json!({"suspend": true});
@@ -404,121 +377,4 @@ fn one_that_could_not_be_made_is_tried_again_with_words() {
         first(&decision)
     );
     assert!(decision.requeue.unwrap().after >= Millis::seconds(30));
-}
-
-#[test]
-fn the_old_finalizer_goes_with_the_schedule_and_nothing_is_made_then() {
-    let mut going = of("@every 1m");
-    going.snapshot.resource.deleted = Some(CREATED);
-    going.snapshot.resource.finalizers = vec![
-        "somebody/else".to_owned(),
-        improbable::SCHEDULE_FINALIZER.to_owned(),
-    ];
-    let decision = going.decide(1000);
-    let [only] = decision.actions.as_slice() else {
-        panic!("{:?}", decision.actions);
-    };
-    assert_eq!(
-        only.effect,
-        Effect::Schedule(ScheduleEffect::Release {
-            finalizer: improbable::SCHEDULE_FINALIZER.to_owned()
-        })
-    );
-    going.snapshot.resource.finalizers.pop();
-    assert_eq!(going.decide(1001).actions, []);
-    // While it lives it stays as it is.
-    let mut living = of("@daily");
-    living.snapshot.resource.finalizers = vec![improbable::SCHEDULE_FINALIZER.to_owned()];
-    let decision = living.decide(0);
-    assert!(
-        decision
-            .actions
-            .iter()
-            .all(|action| action.effect.is_telling())
-    );
-}
-
-#[test]
-fn beside_the_archived_operator_no_backup_is_made() {
-    let mut often = of("@every 1m");
-    often.look(0);
-    let lock: OldLock = serde_json::from_value(json!({
-        "namespace": "eco-system", "name": "controller-leader-election-helper", "holder": "eco-controller-manager-1",
-        "renewed": CREATED.0 + 59_000, "lasts": 15_000, "unchangedFor": 0,
-    }))
-    .unwrap();
-    often.snapshot.old_lock = Observed::Seen(lock);
-    let decision = often.decide(60);
-    assert_eq!(made(&decision), [""; 0]);
-    let (kind, reason, words) = first(&decision);
-    assert_eq!(
-        (kind, reason),
-        (FindingKind::Blocked, Reason::OldOperatorActive)
-    );
-    assert!(
-        words.contains("eco-controller-manager --replicas=0"),
-        "{words}"
-    );
-}
-
-/// What is drawn: how long until the next look, where the host ends in it, and which backups end meanwhile.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
-/// Whoever looks when, and wherever the host ends or its caches are behind: each time has one backup or is counted as missed,
-/// none has two, and none is made beside one that is under way.
-#[test]
-fn no_history_of_a_schedule_loses_or_repeats_a_backup() {
-    for seed in 0..400 {
-        let mut draw = Draw(seed);
-        let mut often = of("@every 10s");
-        let mut stored: Vec<ScheduledBackup> = Vec::new();
-        let mut clock = 0;
-        // The last looks see all and are carried out whole.
-        for rest in (0..50).rev() {
-            let is_whole = rest < 6;
-            clock += i64::try_from(draw.below(25)).unwrap() + 1;
-            if is_whole || draw.below(4) > 0 {
-                stored.clone_into(often.backups());
-            }
-            let before = often.status.clone();
-            let decision = often.decide(clock);
-            // Nothing of it, the status alone, or everything.
-            let done = if is_whole { 2 } else { draw.below(3) };
-            if done == 0 {
-                often.status = before;
-            }
-            for name in made(&decision).into_iter().filter(|_| done == 2) {
-                // The fresh read before it shows one that the caches do not.
-                if stored.iter().any(|one| one.name == name) {
-                    continue;
-                }
-                assert!(
-                    stored.iter().all(ScheduledBackup::is_over),
-                    "{seed}: {name} is made beside {stored:?}"
-                );
-                stored.push(backup(name, ScheduledState::UnderWay, clock));
-            }
-            for one in &mut stored {
-                if is_whole || draw.below(3) == 0 {
-                    one.state = ScheduledState::Succeeded;
-                }
-            }
-        }
-        let next = often.status.next_schedule_time.clone().unwrap();
-        let next = next.parse::<jiff::Timestamp>().unwrap().as_second();
-        let due = (next - CREATED.0 / 1000) / 10 - 1;
-        let count = i64::try_from(stored.len()).unwrap();
-        assert!(count > 3, "{seed}: {count}");
-        assert_eq!(count + often.status.missed, due, "{seed}: {stored:?}");
-    }
 }

@@ -47,7 +47,9 @@ fn turn<'a>(situation: &Situation<'_>, old: &OldChildren<'a>, member: &Member<'a
         (Some(pod), Some(_)) if has_ended(pod) && pod.deleted.is_none() => Turn::Ended(pod),
         (Some(_), _) | (None, None) => Turn::Over,
         (None, Some(claim)) if claim.owner.as_deref() == own => Turn::Down(claim),
-        (None, Some(claim)) => Turn::Free(claim),
+        (None, Some(claim)) if claim.owner.is_none() => Turn::Free(claim),
+        // It was given to somebody meanwhile.
+        (None, Some(_)) => Turn::Over,
     }
 }
 
