@@ -23,6 +23,7 @@ mod late;
 mod leave;
 mod left;
 mod lost;
+mod noop;
 mod old_peers;
 mod old_pods;
 mod recover;

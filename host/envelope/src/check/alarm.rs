@@ -39,8 +39,10 @@ pub enum AlarmRefusal {
         member: MemberId,
     },
     /// An entry of the log that helps nobody.
-    #[error("no learner waits for an entry of the log that changes nothing")]
-    NoLearner,
+    #[error(
+        "nobody waits for an entry of the log that changes nothing: there is no learner, and a quorum answers"
+    )]
+    NobodyWaits,
     /// A compaction to a revision that is not there.
     #[error("no member has the revision {revision} to compact to")]
     Revision {
@@ -90,18 +92,16 @@ pub(super) fn check_defragmentation(
     )
 }
 
-/// An `Alarm` request that ends none is an entry of the log; a learner that got its data as a snapshot may wait for one.
+/// An `Alarm` request that ends none is an entry of the log; a member that got its data as a snapshot may wait for one: a
+/// learner, or a voter that makes the quorum which confirmed the list, where those that answer are none.
 pub(super) fn check_noop(resource: &ResourceHead, etcd: &EtcdView) -> Result<(), Refusal> {
     let votes = living(resource, etcd)?;
-    if !votes
-        .membership()
-        .members
-        .iter()
-        .any(|member| member.learner)
-    {
-        return Err(AlarmRefusal::NoLearner.into());
+    let mut members = votes.membership().members.iter();
+    let has_quorum = votes.healthy_without(None) >= quorum(votes.voters());
+    if has_quorum && !members.any(|member| member.learner) {
+        return Err(AlarmRefusal::NobodyWaits.into());
     }
-    enough(votes.healthy_without(None), quorum(votes.voters()))
+    Ok(())
 }
 
 /// An alarm is ended when its cause is known to be gone on every member.

@@ -70,6 +70,12 @@ impl Member<'_> {
         self.answer.is_some()
     }
 
+    /// Whether it runs on a disk that was emptied before it was sealed, and founded the cluster anew there: it would vote
+    /// without what it had acknowledged. One that follows a leader has that from the leader.
+    pub(crate) fn has_founded_anew(&self) -> bool {
+        self.disk == Disk::Lost && self.answers() && self.pod.is_some_and(founds)
+    }
+
     /// The leader it follows, when it is healthy.
     pub(crate) fn follows(&self) -> Option<MemberId> {
         self.status().and_then(|status| status.leader)
@@ -264,18 +270,26 @@ impl<'a> Ground<'_, 'a> {
 
     /// Whether the pod may found the cluster anew: it would start as a first member, and its member is remembered on
     /// another disk, or on a claim on which this pod has never run. A request to make it was on its way while another
-    /// one was carried out.
+    /// one was carried out. The only member that has done so already serves, and nobody else holds what was written to it.
     pub(super) fn is_late(&self, pod: &Pod) -> bool {
-        let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
         let record = self.record(&pod.name);
         self.memory.cluster_id.is_some()
-            && state.is_some_and(|state| state == "new")
+            && founds(pod)
+            && !self.leads_alone(pod)
             && record
                 .and_then(|record| record.disk.as_ref())
                 .is_some_and(|disk| match pod.claim {
                     Some(_) => !pod.ran,
                     None => *disk != pod.uid,
                 })
+    }
+
+    /// Whether the pod is of the only member and answers as its own leader.
+    fn leads_alone(&self, pod: &Pod) -> bool {
+        self.memory.member_records.len() == 1
+            && self
+                .answer(pod)
+                .is_some_and(|status| status.leader == Some(status.member_id))
     }
 
     fn record(&self, name: &str) -> Option<&'a MemberRecord> {
@@ -351,4 +365,10 @@ impl<'a> Ground<'_, 'a> {
             (Some(_), _) => Disk::Kept,
         }
     }
+}
+
+/// Whether the pod starts as a first member where its disk is empty.
+fn founds(pod: &Pod) -> bool {
+    let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
+    state.is_some_and(|state| state == "new")
 }

@@ -7,7 +7,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, birth::apply, leave, reshape, scale, storage};
+use super::{LATER, SOON, Step, birth::apply, leave, noop, reshape, scale, storage};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -18,12 +18,6 @@ use crate::validate::Cluster;
 const LEARNER_PATIENCE: Millis = Millis::seconds(180);
 /// Percentage of the leader's log from which etcd lets a learner be promoted.
 const CAUGHT_UP_PERCENT: u64 = 90;
-/// How long a learner may be silent while its container runs, before the cause may be that nobody writes.
-const SILENCE: Millis = Millis::seconds(30);
-/// What [`Effect::AppendNoop`] is for.
-const IF_NOBODY_WRITES: &str = " In case nobody writes to the cluster, an entry that changes nothing is appended to its log: a \
-    member that got its data as a snapshot serves only after the next entry.";
-
 /// Looks after the member on its way, if there is one. Says whether this pass may change the member list no further.
 pub(super) fn attend(
     cluster: &Cluster,
@@ -192,18 +186,13 @@ fn wait_for_answer(
     step: &mut Step,
 ) {
     let name = learner.name;
-    let slow = learner.in_role_for(situation.snapshot.now) > SILENCE;
+    let slow = learner.in_role_for(situation.snapshot.now) > noop::SILENCE;
     let is_silent = learner.pod.is_some_and(|pod| pod.running);
-    let Votes { voters, healthy } = living.votes();
-    let quorum = crate::quorum::quorum(voters);
-    let mut way = "";
-    if slow && is_silent && healthy >= quorum {
-        let mut action =
-            pre::action(&situation.snapshot.resource, Effect::AppendNoop).on_members(membership);
-        action.pre.healthy_voters = u32::try_from(quorum).ok();
-        step.actions.push(action);
-        way = IF_NOBODY_WRITES;
-    }
+    let way = if slow && is_silent && living.votes().has_quorum() {
+        noop::append(situation, membership, living, step)
+    } else {
+        ""
+    };
     step.find_of(
         FindingKind::Waiting,
         Reason::LearnerCatchingUp,

@@ -3,17 +3,20 @@
 //! A disk is given up only when it is known to be gone, or after long patience, and never when that could cost
 //! the quorum.
 
+mod missing;
 mod oom;
 mod unproven;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Pod, Reason};
 
-use super::{LATER, SOON, Step, birth::apply, ended, image, last_words, leave, upgrade};
+use super::{LATER, SOON, Step, image, last_words, leave, noop, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
+
+pub(super) use missing::restore_pods;
 
 /// How long a running member may be down before its pod is made again on the same disk.
 pub(super) const BEFORE_RECREATION: Millis = Millis::seconds(150);
@@ -21,49 +24,6 @@ pub(super) const BEFORE_RECREATION: Millis = Millis::seconds(150);
 pub(super) const BEFORE_REPLACEMENT: Millis = Millis::seconds(330);
 /// How often a pod is made again before that.
 const RECREATIONS: i64 = 3;
-
-/// Makes missing pods again on the disks that are there. Needs no quorum: it is how a cluster comes back, and then also
-/// a member that never said its name may hold a vote's worth of data. A sealed pod on an empty disk ends by itself.
-pub(super) fn restore_pods(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    living: &Living<'_>,
-    step: &mut Step,
-) {
-    if !cluster.tls.can_build() {
-        return;
-    }
-    let resource = &situation.snapshot.resource;
-    ended::take_away(situation, living, step);
-    let no_list = living.membership.is_none();
-    let missing = living
-        .members
-        .iter()
-        .filter(|member| member.pod.is_none() && !member.estranged)
-        .filter(|member| member.started || no_list);
-    for member in missing {
-        let Some(volume) = member.volume else {
-            continue;
-        };
-        if member.disk != Disk::Kept {
-            continue;
-        }
-        let pod = build::pod_again(cluster, resource, living, member);
-        let mut action = pre::action(resource, apply(contract::Child::Pod(pod))).absent();
-        action.pre.claim_uid = Some(volume.uid.clone());
-        step.actions.push(action);
-        step.find_of(
-            FindingKind::Doing,
-            Reason::PodMissing,
-            member.name,
-            format!(
-                "{} has no pod; it is made again on its own disk.",
-                member.name
-            ),
-        );
-        step.look_again(SOON, Reason::PodMissing);
-    }
-}
 
 /// Replaces one voter that is lost, or waits for it. Says whether this pass may change the member list no further.
 pub(super) fn replace(
@@ -74,6 +34,7 @@ pub(super) fn replace(
     step: &mut Step,
 ) -> bool {
     let mut changed = false;
+    noop::wake_the_silent(situation, membership, living, step);
     for member in living.voters().filter(|member| !member.is_healthy()) {
         match verdict(cluster, situation, living, member) {
             Verdict::Wait(reason, message) => {

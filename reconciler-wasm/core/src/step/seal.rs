@@ -30,7 +30,8 @@ pub(super) fn seal(
     for member in &living.members {
         let Some(pod) = member.pod else { continue };
         if let Some(start) = unsealed(cluster, member.name, pod) {
-            if !member.answers() {
+            // That it founded the cluster anew must stay visible until it follows a leader.
+            if !member.answers() || member.has_founded_anew() {
                 continue;
             }
             let annotations = BTreeMap::from([

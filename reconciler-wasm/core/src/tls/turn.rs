@@ -56,6 +56,10 @@ pub(super) fn follow(
     };
     let wanted = &cluster.wanted_tls;
     let was_plain = in_use.peer.is_none();
+    if is_waking(cluster, memory) {
+        // All of them are started next, and with clients each speaks as the spec has it.
+        turn.awaited = begin(cluster, snapshot, members, false, in_use);
+    }
     if turn.why_not.is_none() {
         // Until it is known at which addresses members are reached, nobody could be started to listen there.
         let are_reached = confirmed(snapshot, memory).is_some();
@@ -125,6 +129,11 @@ fn begin(
         }
     }
     wrong
+}
+
+/// Whether members that were stopped are about to be started again.
+fn is_waking(cluster: &Cluster, memory: &EtcdClusterStatus) -> bool {
+    memory.asleep_since.is_some() && !cluster.paused && cluster.size.is_some_and(|size| size > 0)
 }
 
 /// What must pass before anything is turned, in words for people.

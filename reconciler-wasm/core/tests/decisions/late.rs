@@ -2,12 +2,12 @@
 
 use contract::{Reason, names};
 
-use crate::fixture::{World, effects, healthy, reports};
+use crate::fixture::{World, effects, healthy, member, reports};
 
-/// Its own pod is gone with the data; another one of the birth came in its place and founds the cluster anew, with the
-/// same ids.
-fn founded_anew(state: &str) -> World {
-    let mut world = healthy(1).on_empty_dir();
+/// Its own pod is gone with the data; another one of the birth came in its place and is about to found the cluster anew,
+/// with the same ids.
+fn comes_late(state: &str) -> World {
+    let mut world = healthy(1).on_empty_dir().without_list();
     world.status.member_records[0].disk = Some("uid-of-before".to_owned());
     let state = state.to_owned();
     world.pods()[0]
@@ -18,22 +18,40 @@ fn founded_anew(state: &str) -> World {
 
 #[test]
 fn a_pod_of_the_birth_that_comes_late_is_deleted_and_not_believed() {
-    let decision = founded_anew("new").decide();
+    let decision = comes_late("new").decide();
     assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
     assert!(reports(&decision, Reason::LatePod));
     assert!(reports(&decision, Reason::DataLost));
+    let mut of_three = healthy(3).on_empty_dir();
+    of_three.status.member_records[0].disk = Some("uid-of-before".to_owned());
+    let state = "new".to_owned();
+    let annotations = &mut of_three.pods()[0].annotations;
+    annotations.insert(names::INITIAL_STATE_ANNOTATION.to_owned(), state);
+    let decision = of_three.settle().decide();
+    assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
+}
+
+/// Found by the simulator: what clients wrote while the operator's caches stood still, or the cluster was paused, is in
+/// that pod alone.
+#[test]
+fn the_only_member_that_founded_the_cluster_anew_and_serves_is_kept() {
+    let mut world = comes_late("new");
+    world.snapshot.etcd = healthy(1).snapshot.etcd;
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["AnnotatePod Pod shop-m0"]);
+    assert!(!reports(&decision, Reason::LatePod));
 }
 
 #[test]
 fn a_late_pod_is_deleted_once() {
-    let mut world = founded_anew("new");
+    let mut world = comes_late("new");
     world.pods()[0].deleted = Some(world.snapshot.now);
     assert_eq!(effects(&world.decide()), [""; 0]);
 }
 
 #[test]
 fn a_pod_that_can_only_join_is_no_late_one() {
-    assert_eq!(effects(&founded_anew("existing").decide()), [""; 0]);
+    assert_eq!(effects(&comes_late("existing").decide()), [""; 0]);
 }
 
 /// Found by the simulator: on its claim such a pod founds the cluster anew if the disk is emptied before it starts.
@@ -53,4 +71,29 @@ fn a_pod_of_the_birth_that_comes_late_on_a_claim_is_deleted_before_it_runs() {
     assert_eq!(effects(&late(false, true)), ["Delete Pod shop-m0"]);
     assert!(!reports(&late(true, true), Reason::LatePod));
     assert!(!reports(&late(false, false), Reason::LatePod));
+}
+
+/// Found by the simulator: in a cluster of three that was paused before its last member was sealed, that member's disk was
+/// emptied while nobody else could be asked. With a second one it elected itself, without what the third one held.
+#[test]
+fn nobody_is_started_beside_a_member_that_founded_the_cluster_anew() {
+    let emptied = |state: &str| {
+        let mut world = healthy(3).without_list().without_pod(0);
+        let pod = world.pods().iter_mut().find(|pod| pod.name == member(2));
+        let pod = pod.unwrap();
+        pod.last_exit = Some(contract::LastExit {
+            reason: "Error".to_owned(),
+            code: 1,
+            message: "member 2a1b has already been bootstrapped".to_owned(),
+            at: None,
+        });
+        let state = state.to_owned();
+        pod.annotations
+            .insert(names::INITIAL_STATE_ANNOTATION.to_owned(), state);
+        world.settle().decide()
+    };
+    let held = emptied("new");
+    assert_eq!(effects(&held), [""; 0]);
+    assert!(reports(&held, Reason::DiskLost));
+    assert_eq!(effects(&emptied("existing")), ["Apply Pod shop-m0"]);
 }

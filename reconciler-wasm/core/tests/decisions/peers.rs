@@ -86,6 +86,26 @@ fn a_learner_that_runs_in_silence_is_given_an_entry_that_changes_nothing() {
     assert!(!effects(&without_quorum.decide()).contains(&noop));
 }
 
+/// Found by the simulator: of five two answered, and a third voted and waited for an entry. Nobody could be replaced.
+#[test]
+fn a_voter_that_makes_the_quorum_in_silence_is_given_an_entry() {
+    let noop = "AppendNoop ".to_owned();
+    let world = healthy(5).silent(2).silent(3).silent(4).settle();
+    let early = world.clone().later(20).decide();
+    assert!(!effects(&early).contains(&noop));
+    let given = effects(&world.clone().later(40).decide());
+    assert_eq!(given.iter().filter(|effect| **effect == noop).count(), 1);
+    let mut down = world.clone().later(40);
+    for index in 2..5 {
+        down.pods()[index].running = false;
+    }
+    assert!(!effects(&down.decide()).contains(&noop));
+    let unconfirmed = world.without_list().later(40).decide();
+    assert!(!effects(&unconfirmed).contains(&noop));
+    let with_quorum = healthy(5).silent(3).silent(4).settle().later(40);
+    assert!(!effects(&with_quorum.decide()).contains(&noop));
+}
+
 /// One waited for ever behind a learner that nobody reached, because etcd takes one at a time.
 #[test]
 fn a_wedged_learner_is_taken_out_when_its_time_is_over() {

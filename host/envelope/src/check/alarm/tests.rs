@@ -70,15 +70,18 @@ fn without_the_alarm_no_history_is_given_up_and_no_member_is_stopped() {
 }
 
 #[test]
-fn an_entry_that_changes_nothing_is_for_a_learner_and_takes_a_quorum() {
-    let mut noop = change(Effect::AppendNoop, 2);
+fn an_entry_that_changes_nothing_is_for_a_learner_or_a_voter_that_makes_the_quorum() {
+    let mut noop = change(Effect::AppendNoop, 0);
     noop.pre.members = None;
     assert_eq!(words(&noop, &fresh().with_learner()), "");
-    let useless = words(&noop, &fresh());
-    assert!(useless.contains("no learner waits"), "{useless}");
-    noop.pre.healthy_voters = Some(0);
-    let few = words(&noop, &fresh().with_learner().silent(2).silent(3));
-    assert!(few.contains("healthy voters"), "{few}");
+    assert_eq!(words(&noop, &fresh().silent(2).silent(3)), "");
+    for useless in [fresh(), fresh().silent(3)] {
+        let useless = words(&noop, &useless);
+        assert!(useless.contains("nobody waits"), "{useless}");
+    }
+    let mut unconfirmed = fresh().silent(2).silent(3);
+    unconfirmed.membership().linearizable = false;
+    assert_ne!(words(&noop, &unconfirmed), "");
 }
 
 #[test]
