@@ -192,6 +192,27 @@ fn turned_off_the_certificates_go_when_everybody_is_reached_without_them() {
     assert!(walk.go(END));
 }
 
+/// Found by the simulator: turned on while its members were stopped, beside a pod that still had certificates. Those that
+/// woke had none, which the envelope refuses, and nobody woke.
+#[test]
+fn a_cluster_that_wakes_speaks_to_clients_as_the_spec_has_it() {
+    let mut world = plain().wanting(0).settle();
+    for index in 0..3 {
+        world = world.without_pod(index);
+    }
+    world.snapshot.etcd.endpoints.clear();
+    world.snapshot.etcd.membership = Observed::Absent;
+    let world = world.spec("TLS", tls()).settle();
+    assert_eq!(world.status.tls, None, "nobody is started yet");
+    let decision = world.wanting(3).decide();
+    let container = &pod(&decision)["spec"]["containers"][0];
+    let mounts = container["volumeMounts"].to_string();
+    assert!(
+        mounts.contains("server") && !mounts.contains("peer"),
+        "{mounts}"
+    );
+}
+
 /// Between two steps no pod of it is left that would name its Secrets, and neither does the spec.
 #[test]
 fn the_only_member_is_made_again_with_the_certificates_that_are_being_turned_off() {
