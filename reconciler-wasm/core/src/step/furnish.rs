@@ -34,6 +34,12 @@ pub(super) fn is_without_clients(cluster: &Cluster, situation: &Situation<'_>) -
     services(situation, &names::client_service(&cluster.name)).is_none()
 }
 
+/// Whether clients may have been told of the cluster: the Service for them stands, or nobody knows.
+pub(super) fn may_have_clients(cluster: &Cluster, situation: &Situation<'_>) -> bool {
+    let seen = situation.snapshot.objects.services.seen();
+    seen.is_none() || !is_without_clients(cluster, situation)
+}
+
 /// Applies the Service for clients where it differs. It is made only once a majority is sealed: what a client writes
 /// must never depend on a disk that could be founded anew.
 pub(super) fn furnish_clients(

@@ -1,6 +1,6 @@
 //! Requests of the cluster's birth that are carried out when it is over.
 
-use contract::{Reason, names};
+use contract::{Observed, Reason, Service, names};
 
 use crate::fixture::{World, effects, healthy, member, reports};
 
@@ -73,11 +73,13 @@ fn a_pod_of_the_birth_that_comes_late_on_a_claim_is_deleted_before_it_runs() {
     assert!(!reports(&late(false, false), Reason::LatePod));
 }
 
+type Services = Observed<Vec<Service>>;
+
 /// Found by the simulator: in a cluster of three that was paused before its last member was sealed, that member's disk was
 /// emptied while nobody else could be asked. With a second one it elected itself, without what the third one held.
 #[test]
 fn nobody_is_started_beside_a_member_that_founded_the_cluster_anew() {
-    let emptied = |state: &str| {
+    let emptied = |state: &str, services: fn(&World) -> Services| {
         let mut world = healthy(3).without_list().without_pod(0);
         let pod = world.pods().iter_mut().find(|pod| pod.name == member(2));
         let pod = pod.unwrap();
@@ -90,10 +92,25 @@ fn nobody_is_started_beside_a_member_that_founded_the_cluster_anew() {
         let state = state.to_owned();
         pod.annotations
             .insert(names::INITIAL_STATE_ANNOTATION.to_owned(), state);
-        world.settle().decide()
+        let mut world = world.settle();
+        world.snapshot.objects.services = services(&world);
+        world.decide()
     };
-    let held = emptied("new");
+    let as_they_are = |world: &World| world.snapshot.objects.services.clone();
+    let held = emptied("new", as_they_are);
     assert_eq!(effects(&held), [""; 0]);
     assert!(reports(&held, Reason::DiskLost));
-    assert_eq!(effects(&emptied("existing")), ["Apply Pod shop-m0"]);
+    let unread = emptied("new", |_| Observed::Unknown("timed out".to_owned()));
+    assert_eq!(effects(&unread), [""; 0]);
+    assert_eq!(
+        effects(&emptied("existing", as_they_are)),
+        ["Apply Pod shop-m0"]
+    );
+    // Found by the simulator: before clients are told of it nothing was written that could be lacking.
+    let without_clients = emptied("new", |world| {
+        let services = world.snapshot.objects.services.seen().unwrap();
+        let others = services.iter().filter(|one| one.name != "shop-client");
+        Observed::Seen(others.cloned().collect())
+    });
+    assert_eq!(effects(&without_clients), ["Apply Pod shop-m0"]);
 }

@@ -4,7 +4,7 @@
 
 use contract::{FindingKind, Reason};
 
-use super::super::{LATER, SOON, Step, birth::apply, ended};
+use super::super::{LATER, SOON, Step, birth::apply, ended, furnish};
 use crate::assess::{Disk, Living, Member, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
@@ -26,6 +26,8 @@ pub(in crate::step) fn restore_pods(
     let no_list = living.membership.is_none();
     let mut members = living.members.iter();
     let founder = members.find(|member| member.has_founded_anew());
+    // Before clients are told of the cluster nothing was written that could be lacking.
+    let must_wait = no_list && furnish::may_have_clients(cluster, situation);
     let missing = living
         .members
         .iter()
@@ -38,7 +40,7 @@ pub(in crate::step) fn restore_pods(
         if member.disk != Disk::Kept {
             continue;
         }
-        if let Some(other) = founder.filter(|_| no_list) {
+        if let Some(other) = founder.filter(|_| must_wait) {
             hold_back(member, other, step);
             continue;
         }
