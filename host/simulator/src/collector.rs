@@ -25,10 +25,16 @@ impl World {
         resource.generation = 1;
         resource.created = clock;
         resource.status = serde_json::Value::Null;
-        // Whoever deletes a cluster gives up what it has, where the claims do not stay or hold no quorum's data any more.
-        if !stays {
-            self.acknowledged.clear();
-        }
+        // Whoever deletes a cluster gives up what it has, where the claims do not stay or hold no quorum's data any more,
+        // and what is only on claims that are being deleted.
+        let claims = self.kube.claims.values();
+        let kept: Vec<u32> = claims
+            .filter(|claim| stays && claim.api.deleted.is_none())
+            .map(|claim| claim.number)
+            .collect();
+        let disks = kept.iter().filter_map(|disk| self.etcd.data(*disk));
+        self.acknowledged
+            .retain(|write| disks.clone().any(|data| data.holds(*write)));
         self.founded = None;
         self.strangers.came = true;
         self.touch();

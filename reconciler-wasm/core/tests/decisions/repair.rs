@@ -1,6 +1,6 @@
 //! Members that lost their pod, their disk or their way.
 
-use contract::{Observed, Reason};
+use contract::{MemberRole, Observed, Reason};
 
 use crate::fixture::{World, effects, healthy, id, member, reports, written};
 
@@ -318,4 +318,17 @@ fn who_waited_for_a_leader_has_its_whole_patience_once_there_is_one() {
     let again = again.settle();
     assert_eq!(effects(&again.clone().later(140).decide()), [""; 0]);
     assert_eq!(effects(&again.later(160).decide()), ["Delete Pod shop-m2"]);
+}
+
+/// Found by the simulator: it had been taken out of the list a moment before the quorum was lost. A learner that was never
+/// healthy has no vote, and nothing that anybody lacks.
+#[test]
+fn a_learner_that_was_never_healthy_is_not_made_again_without_a_quorum() {
+    let mut world = healthy(3).with_learner(3, true).silent(3).settle();
+    assert_eq!(world.status.member_records[3].role, MemberRole::Learner);
+    world = world.without_pod(3).without_list();
+    assert_eq!(effects(&world.decide()), [""; 0]);
+    world.status.member_records[3].role = MemberRole::Voter;
+    let again = "Apply Pod shop-m3".to_owned();
+    assert!(effects(&world.decide()).contains(&again));
 }

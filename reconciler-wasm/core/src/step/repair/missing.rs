@@ -2,7 +2,7 @@
 //!
 //! Needs no quorum: it is how a cluster comes back. Knows no patience and replaces nobody.
 
-use contract::{FindingKind, Reason};
+use contract::{FindingKind, MemberRole, Reason};
 
 use super::super::{LATER, SOON, Step, birth::apply, ended, furnish};
 use crate::assess::{Disk, Living, Member, Situation};
@@ -32,7 +32,7 @@ pub(in crate::step) fn restore_pods(
         .members
         .iter()
         .filter(|member| member.pod.is_none() && !member.estranged)
-        .filter(|member| member.started || no_list);
+        .filter(|member| member.started || (no_list && !has_only_learned(member)));
     for member in missing {
         let Some(volume) = member.volume else {
             continue;
@@ -59,6 +59,12 @@ pub(in crate::step) fn restore_pods(
         );
         step.look_again(SOON, Reason::PodMissing);
     }
+}
+
+/// Whether it is remembered as a learner that has never been healthy, so that no quorum is made with it.
+fn has_only_learned(member: &Member<'_>) -> bool {
+    let record = member.record;
+    record.is_some_and(|record| record.role == MemberRole::Learner && record.disk.is_none())
 }
 
 /// Beside a member that founded the cluster anew nobody is started: without what only a third one may hold, they could be
