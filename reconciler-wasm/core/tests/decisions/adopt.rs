@@ -239,6 +239,43 @@ fn ended_pods_on_claims_are_made_again_although_no_quorum_answers() {
     assert_eq!(effects(&in_memory.decide()), [""; 0]);
 }
 
+/// The image that still stands tells what is on the disks; a status without a version tells nothing.
+#[test]
+fn a_pod_that_is_gone_comes_back_with_the_image_of_those_that_stand() {
+    let world = old(3)
+        .with_status(json!({ "phase": "Running" }))
+        .spec("version", json!("3.6.16"))
+        .ended(&[0, 1, 2])
+        .without_list()
+        .without_pod(2);
+    let decision = world.decide();
+    let expected = [
+        "Delete Pod shop-m0",
+        "Delete Pod shop-m1",
+        "Apply Pod shop-m2",
+    ];
+    assert_eq!(effects(&decision), expected);
+    let words = serde_json::to_string(&decision.actions).unwrap();
+    assert!(
+        words.contains("etcd:v3.4.34") && !words.contains("etcd:v3.6.16"),
+        "{words}"
+    );
+}
+
+#[test]
+fn no_pod_is_made_on_a_claim_that_is_being_deleted_before_the_cluster_is_taken_over() {
+    let world = old(3).ended(&[0, 1, 2]).without_list();
+    let mut world = world.without_pod(0).without_pod(1).without_pod(2);
+    let Observed::Seen(claims) = &mut world.snapshot.objects.volumes else {
+        panic!("no claims")
+    };
+    claims[1].deleted = Some(claims[1].created);
+    assert_eq!(
+        effects(&world.decide()),
+        ["Apply Pod shop-m0", "Apply Pod shop-m2"]
+    );
+}
+
 #[test]
 fn a_dead_old_pod_comes_back_on_its_claim_and_is_replaced_where_it_had_none() {
     let decision = adopted(3).ended(&[1]).decide();

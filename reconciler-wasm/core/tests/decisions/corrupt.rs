@@ -111,6 +111,28 @@ fn only_a_comparable_hash_is_outvoted() {
     harms_nobody(&world);
 }
 
+/// Versions of etcd hash differently.
+#[test]
+fn a_hash_of_another_version_outvotes_nobody() {
+    let mut world = disagreeing(&[7, 7, 8], None);
+    world.hashed(2).version = "3.5.35".to_owned();
+    harms_nobody(&world);
+}
+
+/// Whose alarm stands is not known then.
+#[test]
+fn no_alarm_is_ended_while_the_alarms_cannot_be_listed() {
+    let mut world = disagreeing(&[7, 7, 7], None);
+    world.snapshot.etcd.alarms = Observed::Unknown("deadline exceeded".to_owned());
+    world.hashed(0).errors = vec!["memberID:160 alarm:CORRUPT ".to_owned()];
+    harms_nobody(&world);
+    let told = world.decide().report.findings;
+    assert!(
+        told.iter()
+            .all(|finding| !finding.message.contains("serves again"))
+    );
+}
+
 #[test]
 fn a_silent_member_leaves_no_quorum_of_three_that_differ() {
     harms_nobody(&disagreeing(&[7, 8, 8], None).silent(2));

@@ -42,6 +42,22 @@ fn members_are_numbered_and_labelled_as_the_archived_operator_did() {
     }
 }
 
+/// Its disk is not the new member's.
+#[test]
+fn no_member_gets_the_number_of_a_claim_that_is_still_there() {
+    let mut world = improbable(healthy(3)).wanting(5).later(60);
+    let mut left = claims(&mut world)[0].clone();
+    left.name = "shop-0".to_owned();
+    left.uid = "disk-shop-0".to_owned();
+    left.deleted = Some(left.created);
+    claims(&mut world).push(left);
+    let effects = effects(&world.decide());
+    assert!(
+        effects.contains(&"AddLearner shop-1".to_owned()),
+        "{effects:?}"
+    );
+}
+
 /// A cluster of three that is not there yet, beside the claims that an earlier one of its name left.
 fn again() -> World {
     let mut world = improbable(fresh(3));

@@ -238,3 +238,17 @@ fn a_registry_with_a_port_is_no_tag() {
         "example.org:5000/etcd:v3.6.16"
     );
 }
+
+/// An evicted member answers until its grace is over, and its vote goes within seconds: nobody else is taken down then.
+#[test]
+fn a_member_whose_pod_is_being_terminated_counts_as_down_though_it_answers() {
+    let world = healthy(3).running("3.6.15").asking("3.6.16").later(60);
+    assert_ne!(effects(&world.decide()), [""; 0]);
+    let smaller = healthy(3).wanting(1).later(60);
+    assert_ne!(effects(&smaller.decide()), [""; 0]);
+    for mut world in [world, smaller] {
+        let pod = &mut world.pods()[2];
+        pod.deleted = Some(pod.created);
+        assert_eq!(effects(&world.decide()), [""; 0]);
+    }
+}

@@ -144,11 +144,11 @@ fn a_survivor_that_does_not_answer_is_not_gone_on_from() {
         .later(400)
         .decide();
     assert_eq!(effects(&decision), [""; 0]);
-    assert!(
-        decision.report.findings[0]
-            .message
-            .contains("does not answer")
-    );
+    assert!(reports(&decision, Reason::ConsentNotUsed));
+    let words = "shop-m0 does not answer (";
+    let mut findings = decision.report.findings.iter();
+    assert!(findings.any(|finding| finding.message.contains(words)));
+    assert!(written(&decision).is_none_or(|status| status.recovery.is_none()));
 }
 
 #[test]

@@ -61,6 +61,21 @@ fn the_survivor_is_started_alone_once_nobody_is_left() {
     );
 }
 
+/// Its data may be of the newer version, whatever the spec asks for meanwhile.
+#[test]
+fn the_survivor_starts_with_the_image_that_it_ran() {
+    let ran = "quay.io/coreos/etcd:v3.6.16";
+    let mut world = forcing().spec("version", json!("3.5.35"));
+    world.status.member_records[0].image = Some(ran.to_owned());
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Apply Pod shop-m0"]);
+    let words = serde_json::to_string(&decision.actions).unwrap();
+    assert!(
+        words.contains(ran) && !words.contains("etcd:v3.5.35"),
+        "{words}"
+    );
+}
+
 #[test]
 fn a_pod_that_came_late_is_stopped_before_the_survivor_starts() {
     let mut world = forcing();

@@ -209,3 +209,21 @@ fn all_pods_and_disks_gone_is_restored_without_a_consent() {
     let world = world.settle().with(proven());
     assert_eq!(stage(&world), Some(RestorationStage::Stopping));
 }
+
+/// What filled a disk could do so again until that is noted, and what clients wrote meanwhile would be gone.
+#[test]
+fn clients_get_no_service_before_it_is_noted_that_the_disks_are_filled() {
+    for (filled, is_told) in [("false", false), ("true", true)] {
+        let mut world = healthy(3);
+        for pod in world.pods() {
+            let filled = (names::FILLED_ANNOTATION.to_owned(), filled.to_owned());
+            pod.annotations.extend([filled]);
+        }
+        if let Observed::Seen(services) = &mut world.snapshot.objects.services {
+            services.truncate(1);
+        }
+        let told = effects(&world.decide());
+        let service = "Apply Service shop-client".to_owned();
+        assert_eq!(told.contains(&service), is_told, "{filled}: {told:?}");
+    }
+}
