@@ -18,6 +18,7 @@ use crate::validate::Cluster;
 const LEARNER_PATIENCE: Millis = Millis::seconds(180);
 /// Percentage of the leader's log from which etcd lets a learner be promoted.
 const CAUGHT_UP_PERCENT: u64 = 90;
+
 /// Looks after the member on its way, if there is one. Says whether this pass may change the member list no further.
 pub(super) fn attend(
     cluster: &Cluster,

@@ -1,8 +1,8 @@
 //! An entry of etcd's log that changes nothing, for members that wait for one.
 //!
 //! A member that got its data as a snapshot answers nobody before the next entry: etcd counts a snapshot as applied only
-//! then. In a cluster that nobody writes to there is none. Says how long silence lasts before that may be its cause;
-//! does not know who waits.
+//! then. In a cluster that nobody writes to there is none. Says how long silence lasts before that may be its cause,
+//! and when a voter may wait for one; when a learner does, is told elsewhere.
 
 use contract::{Effect, Membership, Millis};
 
