@@ -13,7 +13,7 @@ use tests::testbed::Node;
 use crate::standing::Standing;
 use crate::writer::Writer;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The second goes while the first is away, and Kubernetes gives up the pods of both.
 pub(crate) async fn both_cut_off(scenario: &mut Scenario) -> Result<()> {

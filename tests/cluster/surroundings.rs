@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::standing::Standing;
 use crate::writer::Writer;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// How long the API server is away.
 const OUTAGE: Duration = Duration::from_secs(30);
 

@@ -9,7 +9,7 @@ mod told;
 
 use simulator::{Deed, Fact, History, Truth};
 
-use self::deed::judge_deed;
+use self::deed::{judge_deed, weakly_guarded};
 use self::end::judge_end;
 
 /// A broken promise.
@@ -29,15 +29,32 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// What no module may bring about, however it decides.
+/// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds.
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { .. } | Fact::Spun { .. } => None,
-        Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => judge(fact),
+        Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => judge_safety(fact),
     }
 }
 
 pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
+    judge_safety(fact).or_else(|| match fact {
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost: _,
+            late: false,
+        } => weakly_guarded(*at, deed, before),
+        Fact::Deed { .. }
+        | Fact::Refused { .. }
+        | Fact::Spun { .. }
+        | Fact::Trespassed { .. }
+        | Fact::Elected { .. } => None,
+    })
+}
+
+fn judge_safety(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { at, why } => violation(
             "every decision stays within the envelope",

@@ -194,6 +194,17 @@ fn no_wrong_clock_and_no_second_operator_breaks_a_promise() {
     );
 }
 
+/// Safety only, as of restores: what is told beside a wrong clock or another operator may be late.
+#[test]
+fn no_doubt_beside_restores_backups_or_turns_loses_a_write_or_leaves_the_envelope() {
+    let seeds = seeds(DOUBTED);
+    check(&seeds, Plan::with_doubts_beside, SAFETY);
+    eprintln!(
+        "{} histories with wrong clocks and second operators beside restores, backups before acts or turns of TLS",
+        seeds.len()
+    );
+}
+
 /// The address of every member changes in such a turn, and each is started twice. Handshakes are not modelled.
 #[test]
 fn no_turn_of_tls_breaks_a_promise() {

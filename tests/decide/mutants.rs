@@ -1,7 +1,7 @@
-//! Seeds the defects of `mutants.yaml` into the reconciler, one at a time, and says which check finds each of them out.
+//! Seeds the defects of `mutants.yaml` into the reconciler and the envelope, one at a time, and says which check finds each of them out.
 //!
-//! Works on a copy of this repository in the target folder. Knows no check by name: it runs the decision cases, then the
-//! histories, the explored branches and the properties of this crate.
+//! Works on a copy of this repository in the target folder. Knows no check by name: it runs the cases of the crate that the
+//! defect is in, then the histories, the explored branches and the properties of this crate.
 #![expect(clippy::print_stdout, reason = "this is a command line")]
 
 use std::collections::BTreeMap;
@@ -16,18 +16,30 @@ use clap::Parser;
 use serde::Deserialize;
 
 const LIST: &str = include_str!("mutants.yaml");
-/// Packages and their programs with the tests that look for defects. Only these: whatever reads the source itself would
-/// find every defect.
-const SUITES: [(&str, &[&str]); 2] = [
-    ("reconciler", &["--tests"]),
-    ("decide", &["--profile=proof", "--test", "decide"]),
+/// Tests that look for defects. Only these: whatever reads the source itself would find every defect.
+const SUITES: [Suite; 3] = [
+    Suite {
+        package: "reconciler",
+        programs: &["--tests"],
+        of: "reconciler-wasm",
+    },
+    Suite {
+        package: "envelope",
+        programs: &["--lib"],
+        of: "host/envelope",
+    },
+    Suite {
+        package: "decide",
+        programs: &["--profile=proof", "--test", "decide"],
+        of: "",
+    },
 ];
 /// Histories that a defect has to show itself in, and those whose snapshots the properties are asked of.
 const HISTORIES: [(&str, &str); 2] = [("SIMULATOR_HISTORIES", "3000"), ("SIMULATOR_SEEDS", "40")];
 /// Where the page has its table.
 const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
 
-/// Seeds defects into the reconciler and looks which check finds them out.
+/// Seeds defects into the reconciler and the envelope, and looks which check finds them out.
 #[derive(Parser)]
 struct Arguments {
     /// The page whose table of defects is written anew.
@@ -59,6 +71,14 @@ impl Mutant {
         );
         Ok(text.replacen(&self.from, &self.to, 1))
     }
+}
+
+/// Test programs of one package.
+struct Suite {
+    package: &'static str,
+    programs: &'static [&'static str],
+    /// The folder whose defects they look for.
+    of: &'static str,
 }
 
 /// The first test that failed, and how long finding it took.
@@ -94,23 +114,26 @@ fn run(arguments: &Arguments) -> Result<usize> {
     let copy = Copy::make()?;
     let mut rows = BTreeMap::new();
     // The decision cases are asked about all defects first: they are quick.
-    for (round, (package, target)) in SUITES.into_iter().enumerate() {
-        if rows.len() == chosen.len() {
-            break;
+    for (round, suite) in SUITES.iter().enumerate() {
+        let left = chosen.iter().enumerate();
+        let left: Vec<(usize, &&Mutant)> = left
+            .filter(|(number, mutant)| {
+                !rows.contains_key(number) && mutant.file.starts_with(suite.of)
+            })
+            .collect();
+        if left.is_empty() {
+            continue;
         }
-        if let Some(test) = copy.first_failure(package, target)? {
+        if let Some(test) = copy.first_failure(suite)? {
             bail!("{test} fails on the source as it is");
         }
         let is_last = round + 1 == SUITES.len();
-        for (number, mutant) in chosen.iter().enumerate() {
-            if rows.contains_key(&number) {
-                continue;
-            }
-            let found = copy.with(mutant, package, target)?;
+        for (number, mutant) in left {
+            let found = copy.with(mutant, suite)?;
             let told = match &found {
                 Some((test, seconds)) => format!("found out by {test} after {seconds} s"),
                 None if is_last => "SURVIVED".to_owned(),
-                None => format!("not found out by the tests of {package}"),
+                None => format!("not found out by the tests of {}", suite.package),
             };
             println!(
                 "[{}/{}] {}: {} - {told}",
@@ -163,22 +186,22 @@ impl Copy {
     }
 
     /// Which of those tests finds this defect out.
-    fn with(&self, mutant: &Mutant, package: &str, target: &[&str]) -> Result<Found> {
+    fn with(&self, mutant: &Mutant, suite: &Suite) -> Result<Found> {
         let path = self.root.join(&mutant.file);
         let whole = fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
         fs::write(&path, mutant.seeded(&whole)?)?;
         let began = Instant::now();
         let found = self
-            .first_failure(package, target)
+            .first_failure(suite)
             .with_context(|| mutant.defect.clone());
         fs::write(&path, whole)?;
         Ok(found?.map(|test| (test, began.elapsed().as_secs())))
     }
 
     /// The first test of those programs that fails.
-    fn first_failure(&self, package: &str, target: &[&str]) -> Result<Option<String>> {
-        for program in self.build(package, target)? {
+    fn first_failure(&self, suite: &Suite) -> Result<Option<String>> {
+        for program in self.build(suite)? {
             if let Some(test) = self.first_failure_of(&program)? {
                 return Ok(Some(test));
             }
@@ -214,7 +237,8 @@ impl Copy {
     }
 
     /// Where cargo put the test programs.
-    fn build(&self, package: &str, target: &[&str]) -> Result<Vec<PathBuf>> {
+    fn build(&self, suite: &Suite) -> Result<Vec<PathBuf>> {
+        let package = suite.package;
         let built = Command::new("cargo")
             .args([
                 "test",
@@ -223,7 +247,7 @@ impl Copy {
                 "--package",
                 package,
             ])
-            .args(target)
+            .args(suite.programs)
             .env("CARGO_TARGET_DIR", &self.target)
             // Each program is built for one run.
             .env("CARGO_PROFILE_PROOF_LTO", "off")

@@ -63,6 +63,12 @@ impl ApiServer {
         of_kind.next().cloned()
     }
 
+    /// The status of the cluster as it is stored.
+    pub(crate) fn status(&self) -> Value {
+        let cluster = self.cluster.lock().expect("no holder panics");
+        cluster["status"].clone()
+    }
+
     fn respond(&self, method: &Method, uri: &Uri, body: &[u8]) -> Response {
         let path = uri.path();
         if method != Method::GET {

@@ -203,6 +203,7 @@ pub(crate) fn member(id: u64) -> Member {
 
 pub(crate) fn endpoint(id: u64, learner: bool) -> Endpoint {
     Endpoint {
+        terminating: false,
         pod: format!("a-{id}"),
         pod_uid: format!("uid-{id}"),
         status: Observed::Seen(EndpointStatus {

@@ -1,6 +1,7 @@
 //! Counts votes on a fresh read of etcd. A member without evidence has none.
 //!
-//! Healthy is a voter that answered at its own endpoint, in the cluster of the list, and follows a leader.
+//! Healthy is a voter that answered at its own endpoint, in the cluster of the list, and follows a leader; and whose pod
+//! stays, for a member whose pod is being terminated is as good as down.
 
 use contract::{
     ClusterId, Effect, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed, names,
@@ -98,10 +99,14 @@ impl<'a> Votes<'a> {
         )
     }
 
-    /// Whether this voter or learner answers as such, in this cluster, following a leader.
+    /// Whether this voter or learner answers as such, in this cluster, following a leader, from a pod that stays.
     pub(crate) fn is_healthy(&self, member: &Member) -> bool {
-        self.answers().any(|status| {
-            status.member_id == member.id
+        let id = self.cluster_id();
+        let staying = self.etcd.endpoints.iter().filter(|one| !one.terminating);
+        let mut answers = staying.filter_map(|one| one.status.seen());
+        answers.any(|status| {
+            status.cluster_id == id
+                && status.member_id == member.id
                 && status.learner == member.learner
                 && status.leader.is_some()
         })

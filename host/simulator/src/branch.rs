@@ -117,6 +117,17 @@ impl Branch {
         let mut hasher = DefaultHasher::new();
         self.world.hash_into(&mut hasher);
         self.operator.hash_into(&mut hasher);
+        // Of what was planned only what is still to come counts.
+        let (tried, now) = (self.operator.actions_tried(), self.world.now);
+        let Plan {
+            faults, mishaps, ..
+        } = &self.world.plan;
+        for planned in faults.iter().filter(|one| one.at + one.lasts > now) {
+            (planned.at, planned.lasts, planned.fault).hash(&mut hasher);
+        }
+        for (number, mishap) in mishaps.iter().filter(|(number, _)| *number >= tried) {
+            (number - tried, mishap).hash(&mut hasher);
+        }
         self.rests.min(3).hash(&mut hasher);
         hasher.finish()
     }

@@ -78,7 +78,7 @@ impl World {
             let done = match mishap {
                 Some(Mishap::NeverArrives) => Err("connection refused"),
                 Some(Mishap::Conflict) => Err("the object has been modified"),
-                Some(Mishap::Late(late)) if action.effect.kind().is_some() => {
+                Some(Mishap::Late(late)) if !action.effect.is_telling() => {
                     self.late.push(Some(action.clone()));
                     self.timers
                         .set(self.now + late, Timer::Land(self.late.len() - 1));

@@ -85,6 +85,11 @@ pub enum Deed {
     DeletedClaim(String),
     /// What the cluster has was given up for a backup.
     GaveUp,
+    /// The budget was written.
+    Guarded {
+        /// `minAvailable`, as it reads then.
+        kept: Option<String>,
+    },
     /// Another write, by the effect's name.
     Wrote(&'static str),
 }
@@ -142,6 +147,9 @@ pub struct Truth {
     pub services: Vec<String>,
     /// `minAvailable` of the budget.
     pub budget: Option<String>,
+    /// No budget can be: somebody else's has its name, or Services and a budget would not select pods that the archived
+    /// operator made and that are still to be taken over.
+    pub unguardable: bool,
 }
 
 /// One member as it is.
@@ -155,7 +163,7 @@ pub struct MemberTruth {
     pub learner: bool,
     /// It has run.
     pub started: bool,
-    /// It serves and follows the leader.
+    /// It serves and follows the leader, and its pod is to stay.
     pub healthy: bool,
     /// Its data is on a disk that its pod can have.
     pub intact: bool,

@@ -107,6 +107,7 @@ impl World {
             .map(|pod| Endpoint {
                 pod: pod.api.name.clone(),
                 pod_uid: pod.api.uid.clone(),
+                terminating: pod.api.deleted.is_some(),
                 status: self.endpoint_status(pod, &peers),
             })
             .collect();

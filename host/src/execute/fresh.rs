@@ -6,6 +6,7 @@ use contract::{
     Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef, ScheduledBackup,
 };
 use envelope::{BackupHead, Fresh, ObjectHead, Reads, RehearsalHead, ResourceHead, RestoreHead};
+use futures::future::join_all;
 
 use super::{Executor, Pass};
 use crate::error::Chain;
@@ -44,7 +45,7 @@ pub(super) async fn read(
         resource(executor, pass.key),
         head(executor, pass, object),
         head(executor, pass, claim),
-        etcd_view(pass, connections, etcd),
+        etcd_view(executor, pass, connections, etcd),
         clock_ahead(executor, clock),
         async {
             if stored {
@@ -165,11 +166,26 @@ async fn clock_ahead(executor: &Executor, wanted: bool) -> Observed<i64> {
     }
 }
 
-/// Members are asked behind the pods of the snapshot: one that was made since has no vote to count yet.
-async fn etcd_view(pass: &Pass<'_>, connections: &mut Connections, wanted: bool) -> EtcdView {
+/// Members are asked behind the pods of the snapshot: one that was made since has no vote to count yet. Whose pod was
+/// evicted since, or cannot be read, is about to be down, whatever it answers.
+async fn etcd_view(
+    executor: &Executor,
+    pass: &Pass<'_>,
+    connections: &mut Connections,
+    wanted: bool,
+) -> EtcdView {
     if wanted {
         let recorded = observe::recorded_cluster(pass.resource);
-        return observe::etcd::view(connections, &pass.objects.pods, recorded).await;
+        let mut view = observe::etcd::view(connections, &pass.objects.pods, recorded).await;
+        let endpoints = view.endpoints.iter_mut();
+        join_all(endpoints.map(async |endpoint| {
+            let pod = Some((ObjectKind::Pod, endpoint.pod.clone()));
+            let head = head(executor, pass, pod).await;
+            let stays = |head: &Head| head.object.uid == endpoint.pod_uid && !head.object.deleted;
+            endpoint.terminating |= !head.seen().is_some_and(stays);
+        }))
+        .await;
+        return view;
     }
     EtcdView {
         membership: Observed::Unknown("not asked for".to_owned()),

@@ -54,6 +54,7 @@ fn snapshot() -> Snapshot {
     .expect("a status");
     let mut snapshot = Snapshot::bare(resource(), Millis(0), "0".repeat(32));
     snapshot.etcd.endpoints.push(Endpoint {
+        terminating: false,
         pod: "kv-a".to_owned(),
         pod_uid: "p1".to_owned(),
         status: Observed::Seen(status),

@@ -234,6 +234,7 @@ fn endpoints(asked: Vec<Asked<'_>>) -> Vec<Endpoint> {
              }| Endpoint {
                 pod: pod.name.clone(),
                 pod_uid: pod.uid.clone(),
+                terminating: pod.deleted.is_some(),
                 status: status
                     .map_or_else(|silence| Observed::Unknown(silence.why), Observed::Seen),
             },

@@ -85,6 +85,9 @@ pub struct Endpoint {
     pub pod: String,
     /// UID of that pod.
     pub pod_uid: String,
+    /// The pod is being terminated: whatever its member answers, it is about to be down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminating: bool,
     /// What it answered; `Unknown` when it did not answer in time.
     pub status: Observed<EndpointStatus>,
 }

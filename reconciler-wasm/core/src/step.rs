@@ -6,6 +6,7 @@
 mod adopt;
 mod alarm;
 mod birth;
+mod budget;
 mod consent;
 mod corrupt;
 mod depart;

@@ -108,8 +108,40 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         | Deed::GaveUp
         | Deed::Compacted(_)
         | Deed::Defragmented(_)
+        | Deed::Guarded { .. }
         | Deed::Wrote(_) => None,
     }
+}
+
+/// Evictions go by the budget alone: nobody gets a vote before it keeps so many, and it is never written to keep fewer.
+pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+    let voters = before.members.iter().filter(|member| !member.learner);
+    let (kept, needed) = match deed {
+        Deed::Promoted(_) if !before.unguardable => (&before.budget, majority(voters.count() + 1)),
+        Deed::Guarded { kept } if before.confirmed => (kept, majority(voters.count())),
+        Deed::Promoted(_)
+        | Deed::Guarded { .. }
+        | Deed::Added(_)
+        | Deed::Moved(_)
+        | Deed::Restarted(_)
+        | Deed::Defragmented(_)
+        | Deed::Removed(_)
+        | Deed::StartedNew(_)
+        | Deed::StartedAlone(_)
+        | Deed::Compacted(_)
+        | Deed::Disarmed(_)
+        | Deed::DeletedPod(_)
+        | Deed::DeletedClaim(_)
+        | Deed::GaveUp
+        | Deed::Wrote(_) => return None,
+    };
+    let kept: usize = kept.as_deref().unwrap_or("0").parse().ok()?;
+    (kept < needed).then_some(())?;
+    violation(
+        "the budget is never weaker than the quorum",
+        at,
+        format!("{deed:?} where {kept} are kept and {needed} are needed, {before:?}"),
+    )
 }
 
 /// Whether a deed is the beginning of an act that waits for a backup which was not taken.
@@ -140,6 +172,7 @@ fn goes_ahead(deed: &Deed, before: &Truth) -> bool {
         | Deed::Defragmented(_)
         | Deed::Disarmed(_)
         | Deed::DeletedClaim(_)
+        | Deed::Guarded { .. }
         | Deed::Wrote(_) => false,
     }
 }

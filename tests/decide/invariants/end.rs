@@ -122,6 +122,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             | Deed::Defragmented(_)
             | Deed::Disarmed(_)
             | Deed::GaveUp
+            | Deed::Guarded { .. }
             | Deed::Wrote(_) => None,
         },
         Fact::Deed { .. }

@@ -17,7 +17,7 @@ use super::{Children, ClientFiles, Etcd, Member, Resource, dialect};
 use crate::testbed::{Testbed, wait};
 
 /// How long forming or changing may take, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// How long it may take until some ready member answers.
 const ANSWER: Duration = Duration::from_secs(20);
 

@@ -96,16 +96,17 @@ pub(crate) async fn start(layout: &Layout, block: Block) -> Result<()> {
     Ok(())
 }
 
-/// Starts the API server and waits until it says that it is ready.
+/// Starts the API server and waits until it says that it is ready. One that gives up on its first steps, as it does on a
+/// machine that has no time for it, is started again, as a kubelet would.
 pub(crate) async fn start_api_server(layout: &Layout, block: Block) -> Result<()> {
     fs::write(layout.audit_policy(), audit_policy().to_string())?;
     let daemon = layout.daemon(API_SERVER);
-    daemon.start(&api_server(layout, block)?).await?;
+    let command = api_server(layout, block)?;
     wait::until(
         "the API server's readiness",
-        Duration::from_secs(90),
+        Duration::from_secs(300),
         async || {
-            ensure!(daemon.pid().is_some(), "{}", daemon.last_words());
+            daemon.start(&command).await?;
             ensure!(is_ready(layout).await, "/readyz does not say ok");
             Ok(())
         },

@@ -114,14 +114,14 @@ fn bounds(snapshot: &Snapshot) -> (u32, u32) {
         .seen()
         .filter(|list| list.linearizable);
     let count = |number: usize| u32::try_from(number).unwrap_or(LARGEST);
-    let voters_of = |id: Option<&ClusterId>| {
-        let list = confirmed.filter(|list| id.is_none_or(|id| *id == list.cluster_id));
-        list.map_or(0, |list| count(list.voters().count()))
+    let of = |id: Option<&ClusterId>| {
+        confirmed.filter(|list| id.is_none_or(|id| *id == list.cluster_id))
     };
     let recorded = head.cluster_id.seen();
-    let voters = recorded.map_or(0, |id| voters_of(Some(id)));
-    // Those of an attempt at a birth that was given up may still answer.
-    let answering = voters_of(recorded);
+    let voters = recorded.and_then(|id| of(Some(id)));
+    let voters = voters.map_or(0, |list| count(list.voters().count()));
+    // Those of an attempt at a birth that was given up may still answer, and learners are about to vote.
+    let answering = of(recorded).map_or(0, |list| count(list.members.len()));
     let asked = head.size.and_then(|size| u32::try_from(size).ok());
     let asked = asked.filter(|size| *size <= LARGEST).unwrap_or_default();
     let planned = head.birth.map_or(0, |plan| count(plan.members.len()));

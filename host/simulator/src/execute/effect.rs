@@ -187,7 +187,14 @@ impl World {
                 Deed::StartedAlone(object.name().to_owned())
             }
             Some("new") => Deed::StartedNew(object.name().to_owned()),
-            Some(_) | None => Deed::Wrote("Apply"),
+            Some(_) | None => match object {
+                Child::PodDisruptionBudget(_) => Deed::Guarded {
+                    kept: self.truth().budget,
+                },
+                Child::Pod(_) | Child::PersistentVolumeClaim(_) | Child::Service(_) => {
+                    Deed::Wrote("Apply")
+                }
+            },
         })
     }
 

@@ -56,6 +56,18 @@ impl Plan {
         plan
     }
 
+    /// The same beside restores, backups before risky acts, or turns of TLS.
+    #[must_use]
+    pub fn with_doubts_beside(seed: u64) -> Self {
+        let mut plan = match seed % 3 {
+            0 => Self::with_restores(seed),
+            1 => Self::with_guards(seed),
+            _ => Self::with_turns(seed),
+        };
+        plan.faults.extend(doubts(seed));
+        plan
+    }
+
     /// The plan of a seed, in which people turn TLS on and off while the cluster lives, once to four times.
     #[must_use]
     pub fn with_turns(seed: u64) -> Self {

@@ -82,6 +82,7 @@ impl World {
                 .map(|row| {
                     let name = self.etcd.name(row.id).to_owned();
                     let healthy = confirmed.is_some()
+                        && !self.is_going(&name)
                         && peers.iter().filter(|peer| peer.synced).any(|peer| {
                             self.etcd.data(peer.disk).is_some_and(|data| {
                                 Some(data.cluster) == cluster && data.me == row.id
@@ -124,6 +125,11 @@ impl World {
                 .map(|(name, _)| name.clone())
                 .collect(),
             services: self.kube.services.keys().cloned().collect(),
+            unguardable: {
+                let mut budgets = self.kube.budgets.values();
+                self.kube.resource.is_being_taken_over()
+                    || budgets.any(|budget| !self.is_own(&budget.owner))
+            },
             budget: self
                 .kube
                 .budgets
@@ -131,6 +137,12 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
+    }
+
+    /// Whether the member's pod is being terminated: it serves for a moment more.
+    fn is_going(&self, name: &str) -> bool {
+        let pod = self.kube.pod_of(name);
+        pod.is_some_and(|pod| pod.api.deleted.is_some())
     }
 
     /// Whether the member's file takes nine tenths of the quota or more.

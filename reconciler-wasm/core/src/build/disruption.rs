@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::metadata;
 use crate::validate::Cluster;
 
-/// A budget that keeps `quorum` members available. Learners are never Ready, so they do not count.
+/// A budget that keeps `quorum` members available. Learners are never Ready, so no eviction counts on them.
 pub(crate) fn disruption_budget(
     cluster: &Cluster,
     resource: &Resource,

@@ -1,16 +1,15 @@
-//! The objects around the members: the Services for peers and for clients, and the disruption budget.
+//! The objects around the members: the Services for peers and for clients; the disruption budget is [`budget`]'s.
 //!
 //! Writes what differs and nothing else. An object of somebody else is left alone and named.
 
 use contract::{
-    Child, Effect, FindingKind, ObjectKind, Observed, OutcomeKind, Reason, Service, names,
+    Action, Child, Effect, FindingKind, ObjectKind, Observed, OutcomeKind, Reason, Service, names,
 };
 
-use super::{LATER, Step};
+use super::{LATER, Step, budget};
 use crate::assess::{Living, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
-use crate::quorum::quorum;
 use crate::validate::Cluster;
 
 /// Applies the peers' Service and the budget where they differ. `living` is none at birth.
@@ -26,7 +25,7 @@ pub(super) fn furnish(
         build::peer_service(cluster, &situation.snapshot.resource),
         step,
     );
-    budget(cluster, situation, living, step);
+    budget::keep(cluster, situation, living, step);
 }
 
 /// Whether no client was told of the cluster: the Service for them does not stand, or nobody knows.
@@ -76,11 +75,14 @@ pub(super) fn is_obstructed(cluster: &Cluster, situation: &Situation<'_>, step: 
 }
 
 /// Moves to the end what did not get done last time and bears on no vote, so that it holds up nothing else: writes around
-/// the members that failed, and certificates, which a wrong clock refuses as well.
+/// the members that failed, and certificates, which a wrong clock refuses as well. A budget bears on the vote that is given
+/// after it.
 pub(super) fn hold_back_failing(situation: &Situation<'_>, step: &mut Step) {
     let outcomes = &situation.snapshot.outcomes;
+    let is_promotion = |action: &Action| matches!(action.effect, Effect::Promote { .. });
+    let promotes = step.actions.iter().any(is_promotion);
     let is_failing = |kind: ObjectKind| {
-        matches!(kind, ObjectKind::Service | ObjectKind::PodDisruptionBudget)
+        (kind == ObjectKind::Service || kind == ObjectKind::PodDisruptionBudget && !promotes)
             && outcomes
                 .iter()
                 .any(|past| past.kind == Some(kind) && past.outcome == OutcomeKind::Failed)
@@ -144,63 +146,6 @@ fn service(
     });
 }
 
-fn budget(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    living: Option<&Living<'_>>,
-    step: &mut Step,
-) {
-    let resource = &situation.snapshot.resource;
-    let list = match &situation.snapshot.objects.disruption_budgets {
-        Observed::Seen(list) => list.as_slice(),
-        Observed::Absent => &[],
-        Observed::Unknown(why) => {
-            step.find(
-                FindingKind::Waiting,
-                Reason::KubernetesUnreadable,
-                format!("PodDisruptionBudgets could not be listed ({why})."),
-            );
-            return;
-        }
-    };
-    let voters = living.map_or(0, |living| living.voters().count());
-    let most = voters.max(cluster.size.unwrap_or_default());
-    if most == 0 {
-        return;
-    }
-    let wanted = build::disruption_budget(cluster, resource, quorum(most));
-    let name = names::disruption_budget(&cluster.name);
-    let found = list.iter().find(|budget| budget.name == name);
-    let foreign = situation
-        .snapshot
-        .objects
-        .foreign
-        .iter()
-        .find(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
-        .map(|foreign| foreign.owner.clone());
-    if let Some(owner) = foreign {
-        say_foreign(ObjectKind::PodDisruptionBudget, &name, &owner, step);
-        return;
-    }
-    let as_wanted = |found: &contract::DisruptionBudget| {
-        found.min_available.as_deref() == Some(quorum(most).to_string().as_str())
-            && found.selector == cluster.dialect.labels(&cluster.name)
-    };
-    if found.is_some_and(|found| found.deleted.is_some() || as_wanted(found)) {
-        return;
-    }
-    let action = pre::action(
-        resource,
-        Effect::Apply {
-            object: Box::new(Child::PodDisruptionBudget(wanted)),
-        },
-    );
-    step.actions.push(match found {
-        Some(found) => action.present(&found.uid),
-        None => action.absent(),
-    });
-}
-
 fn foreign_owner(
     situation: &Situation<'_>,
     kind: ObjectKind,
@@ -227,7 +172,7 @@ fn foreign_owner(
     }
 }
 
-fn say_foreign(kind: ObjectKind, name: &str, owner: &str, step: &mut Step) {
+pub(super) fn say_foreign(kind: ObjectKind, name: &str, owner: &str, step: &mut Step) {
     step.find(
         FindingKind::Blocked,
         Reason::ForeignObject,

@@ -7,7 +7,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, birth::apply, leave, noop, reshape, scale, storage};
+use super::{LATER, SOON, Step, birth::apply, budget, leave, noop, reshape, scale, storage};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -82,7 +82,8 @@ pub(super) fn attend(
     create(cluster, situation, membership, living, step);
     match &learner.health {
         Health::Healthy(status) => {
-            promote_or_wait(situation, membership, living, (learner, id, status), step);
+            let learner = (learner, id, *status);
+            promote_or_wait(cluster, situation, membership, living, learner, step);
         }
         Health::Unhealthy(why) | Health::Unknown(why) => {
             wait_for_answer(situation, membership, living, (learner, why), step);
@@ -204,6 +205,7 @@ fn wait_for_answer(
 }
 
 fn promote_or_wait(
+    cluster: &Cluster,
     situation: &Situation<'_>,
     membership: &Membership,
     living: &Living<'_>,
@@ -247,6 +249,7 @@ fn promote_or_wait(
         step.look_again(LATER, Reason::LearnerCatchingUp);
         return;
     }
+    budget::raise(cluster, situation, living, step);
     let resource = &situation.snapshot.resource;
     let mut action = pre::action(resource, Effect::Promote { member: id }).on_members(membership);
     action.pre.healthy_voters = u32::try_from(crate::quorum::quorum(voters + 1)).ok();

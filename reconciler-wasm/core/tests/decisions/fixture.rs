@@ -377,6 +377,7 @@ fn row(index: usize) -> Member {
 
 fn endpoint(index: usize) -> Endpoint {
     Endpoint {
+        terminating: false,
         pod: member(index),
         pod_uid: format!("uid-{}", member(index)),
         status: Observed::Seen(EndpointStatus {

@@ -1,6 +1,6 @@
 //! Requests of the cluster's birth that are carried out when it is over.
 
-use contract::{Observed, Reason, Service, names};
+use contract::{Decision, Effect, Observed, Reason, Service, names};
 
 use crate::fixture::{World, effects, healthy, member, reports};
 
@@ -40,6 +40,15 @@ fn the_only_member_that_founded_the_cluster_anew_and_serves_is_kept() {
     let decision = world.decide();
     assert_eq!(effects(&decision), ["AnnotatePod Pod shop-m0"]);
     assert!(!reports(&decision, Reason::LatePod));
+    let tells = |decision: &Decision| {
+        let mut actions = decision.actions.iter();
+        actions.any(
+            |action| matches!(&action.effect, Effect::Event { reason, .. } if reason == "DataLost"),
+        )
+    };
+    assert!(tells(&decision));
+    world.status.member_records[0].disk = Some(world.pods()[0].uid.clone());
+    assert!(!tells(&world.settle().decide()));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod adopt;
 mod backup;
 mod birth;
+mod budget;
 mod certificates;
 mod consent;
 mod corrupt;

@@ -305,15 +305,3 @@ fn a_removal_relies_on_the_quorum_that_it_leaves() {
         "who is healthy stays"
     );
 }
-
-/// One let two members of three be evicted, because five had been there when it wrote its budget.
-#[test]
-fn a_budget_is_right_before_a_member_leaves() {
-    let mut world = healthy(5).wanting(3);
-    if let Observed::Seen(budgets) = &mut world.snapshot.objects.disruption_budgets {
-        budgets[0].min_available = None;
-    }
-    let effects = effects(&world.decide());
-    assert_eq!(effects[0], "Apply PodDisruptionBudget shop");
-    assert_eq!(effects[1], format!("RemoveMember {}", id(4)));
-}

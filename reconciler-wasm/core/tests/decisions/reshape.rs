@@ -179,7 +179,7 @@ fn claims_asked_for_later_move_data_out_of_the_pods() {
 
 impl World {
     /// As [`Self::shaped`], where no pod can be made again on its disk.
-    fn shaped_in_pods(mut self) -> Self {
+    pub(crate) fn shaped_in_pods(mut self) -> Self {
         let policy = self.snapshot.resource.spec["pod"].clone();
         let shape = healthy(3).spec("pod", policy).shape();
         for pod in self.pods() {

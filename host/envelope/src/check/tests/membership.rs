@@ -129,6 +129,33 @@ fn a_removal_that_would_cost_the_quorum_is_refused() {
     assert_eq!(rule(&bold, &fresh().silent(2).silent(3)), "TooFewHealthy");
 }
 
+/// An eviction was let through by the budget while two others were well: nothing of ours may take one of these as well.
+#[test]
+fn who_is_being_terminated_is_as_good_as_down() {
+    let evicted = |id: usize| {
+        let mut fresh = fresh();
+        fresh.etcd.endpoints[id - 1].terminating = true;
+        fresh
+    };
+    assert_eq!(rule(&restart(0), &evicted(2)), "TooFewHealthy");
+    assert_eq!(rule(&restart(0), &evicted(1)), "TooFewHealthy");
+    assert_eq!(rule(&restart(0), &evicted(3)), "");
+    let mut bold = remove(3);
+    bold.pre.healthy_voters = Some(0);
+    assert_eq!(rule(&bold, &evicted(2)), "TooFewHealthy");
+    assert_eq!(rule(&bold, &evicted(3)), "");
+    let mut promote = change(
+        Effect::Promote {
+            member: MemberId(4),
+        },
+        3,
+    );
+    promote.pre.members = None;
+    let mut learner = fresh().with_learner();
+    learner.etcd.endpoints[3].terminating = true;
+    assert_eq!(rule(&promote, &learner), "NotHealthyLearner");
+}
+
 #[test]
 fn the_leader_is_not_removed() {
     assert_eq!(rule(&remove(1), &fresh()), "IsLeader");

@@ -1,6 +1,6 @@
 //! Services and budgets that protect or reach other pods than they should, or too few.
 
-use contract::Observed;
+use contract::{Member, Observed};
 use serde_json::{Value, json};
 
 use super::rules_of;
@@ -21,6 +21,30 @@ fn a_budget_below_the_quorum_or_above_all_is_refused() {
     assert_eq!(of(5, json!(2)), ["Budget"], "five are on their way");
     assert_eq!(of(5, json!(3)), [""; 0]);
     assert_eq!(of(1, json!(1)), ["Budget"], "three vote still");
+}
+
+/// It is there before the learner votes.
+#[test]
+fn a_budget_may_count_a_learner_as_well() {
+    let mut snapshot = snapshot_of(resource());
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        let learner = true;
+        list.members.push(Member {
+            learner,
+            ..member(4)
+        });
+    }
+    let rules = |kept: i64| {
+        let mut budget = budget_json();
+        budget["spec"]["minAvailable"] = json!(kept);
+        permit(
+            &decision(vec![apply("podDisruptionBudget", budget)]),
+            &snapshot,
+        )
+    };
+    assert_eq!(rules(2), Ok(()));
+    assert_eq!(rules(3), Ok(()));
+    assert!(rules(4).is_err());
 }
 
 #[test]

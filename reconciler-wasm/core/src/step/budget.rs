@@ -1,0 +1,110 @@
+//! The disruption budget: a quorum of who votes and of who is asked for, and of who is about to vote.
+//!
+//! Writes it where it differs. A budget of somebody else's is left alone and named.
+
+use contract::{Child, DisruptionBudget, Effect, FindingKind, ObjectKind, Observed, Reason, names};
+
+use super::{Step, furnish};
+use crate::assess::{Living, Situation};
+use crate::build;
+use crate::pre::{self, ActionExt};
+use crate::quorum::quorum;
+use crate::validate::Cluster;
+
+/// Applies the budget where it keeps another number. `living` is none at birth.
+pub(super) fn keep(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: Option<&Living<'_>>,
+    step: &mut Step,
+) {
+    if let Observed::Unknown(why) = &situation.snapshot.objects.disruption_budgets {
+        step.find(
+            FindingKind::Waiting,
+            Reason::KubernetesUnreadable,
+            format!("PodDisruptionBudgets could not be listed ({why})."),
+        );
+        return;
+    }
+    let voters = living.map_or(0, |living| living.voters().count());
+    let most = voters.max(cluster.size.unwrap_or_default());
+    if most == 0 {
+        return;
+    }
+    let name = names::disruption_budget(&cluster.name);
+    let mut foreign = situation.snapshot.objects.foreign.iter();
+    if let Some(foreign) =
+        foreign.find(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
+    {
+        furnish::say_foreign(ObjectKind::PodDisruptionBudget, &name, &foreign.owner, step);
+        return;
+    }
+    // One that was raised for a learner stays until that has its vote.
+    let is_raised = |found: &DisruptionBudget| {
+        let learner = living.and_then(Living::learner);
+        learner.is_some() && is_as_wanted(found, cluster, most + 1)
+    };
+    let found = found(situation, &name);
+    if !found.is_some_and(|found| {
+        found.deleted.is_some() || is_as_wanted(found, cluster, most) || is_raised(found)
+    }) {
+        apply(cluster, situation, found, most, step);
+    }
+}
+
+/// Makes the budget keep a quorum of one voter more, before a learner gets its vote.
+pub(super) fn raise(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) {
+    let Situation { snapshot, .. } = situation;
+    let name = names::disruption_budget(&cluster.name);
+    let mut foreign = snapshot.objects.foreign.iter();
+    // Whose pods are still to be taken over, those no budget of ours selects.
+    if snapshot.resource.is_being_taken_over()
+        || matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_))
+        || foreign.any(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
+    {
+        return;
+    }
+    let voters = living.voters().count() + 1;
+    let most = voters.max(cluster.size.unwrap_or_default());
+    let found = found(situation, &name);
+    if found.is_some_and(|found| found.deleted.is_some() || is_as_wanted(found, cluster, most)) {
+        return;
+    }
+    step.actions.retain(|action| {
+        let kind = action.effect.kind();
+        kind != Some(ObjectKind::PodDisruptionBudget)
+    });
+    apply(cluster, situation, found, most, step);
+}
+
+fn found<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a DisruptionBudget> {
+    let list = situation.snapshot.objects.disruption_budgets.seen()?;
+    list.iter().find(|budget| budget.name == name)
+}
+
+fn is_as_wanted(found: &DisruptionBudget, cluster: &Cluster, voters: usize) -> bool {
+    found.min_available.as_deref() == Some(quorum(voters).to_string().as_str())
+        && found.selector == cluster.dialect.labels(&cluster.name)
+}
+
+fn apply(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    found: Option<&DisruptionBudget>,
+    voters: usize,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    let wanted = build::disruption_budget(cluster, resource, quorum(voters));
+    let object = Box::new(Child::PodDisruptionBudget(wanted));
+    let action = pre::action(resource, Effect::Apply { object });
+    step.actions.push(match found {
+        Some(found) => action.present(&found.uid),
+        None => action.absent(),
+    });
+}

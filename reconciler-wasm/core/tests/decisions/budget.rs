@@ -1,0 +1,76 @@
+//! How many members evictions leave, whoever joins or leaves.
+
+use contract::{ObjectKind, Observed, OutcomeKind, PastOutcome};
+use serde_json::json;
+
+use crate::fixture::{World, effects, healthy, id};
+
+const APPLIED: &str = "Apply PodDisruptionBudget shop";
+
+impl World {
+    fn keeping(mut self, kept: Option<&str>) -> Self {
+        if let Observed::Seen(budgets) = &mut self.snapshot.objects.disruption_budgets {
+            budgets[0].min_available = kept.map(str::to_owned);
+        }
+        self
+    }
+}
+
+/// Three voters whose pods hold their data and are to be made anew, so that a fourth is about to vote.
+fn about_to_be_four() -> World {
+    healthy(3)
+        .on_empty_dir()
+        .shaped_in_pods()
+        .spec("pod", json!({ "labels": { "team": "two" } }))
+        .with_learner(3, true)
+        .later(60)
+        .settle()
+}
+
+fn position(effects: &[String], wanted: &str) -> Option<usize> {
+    effects.iter().position(|effect| effect.starts_with(wanted))
+}
+
+/// One let two members of three be evicted, because five had been there when it wrote its budget.
+#[test]
+fn a_budget_is_right_before_a_member_leaves() {
+    let effects = effects(&healthy(5).wanting(3).keeping(None).decide());
+    assert_eq!(effects[0], APPLIED);
+    assert_eq!(effects[1], format!("RemoveMember {}", id(4)));
+}
+
+#[test]
+fn a_budget_is_raised_before_a_learner_gets_its_vote() {
+    let effects = effects(&about_to_be_four().decide());
+    let (raised, voted) = (position(&effects, APPLIED), position(&effects, "Promote"));
+    assert!(raised.is_some() && raised < voted, "{effects:?}");
+    assert_eq!(
+        effects.iter().filter(|effect| *effect == APPLIED).count(),
+        1
+    );
+}
+
+/// Two writes in each pass that undo each other would go on as long as etcd refuses the vote.
+#[test]
+fn a_raised_budget_stays_until_the_learner_votes() {
+    let raised = about_to_be_four().keeping(Some("3"));
+    assert_eq!(position(&effects(&raised.decide()), APPLIED), None);
+    let alone = healthy(3).keeping(Some("3"));
+    assert_eq!(effects(&alone.decide()), [APPLIED]);
+}
+
+/// What else around the members fails waits at the end, and holds up nothing.
+#[test]
+fn no_vote_is_given_ahead_of_a_budget_that_could_not_be_written() {
+    let mut world = about_to_be_four();
+    world.snapshot.outcomes = vec![PastOutcome {
+        effect: "Apply".to_owned(),
+        kind: Some(ObjectKind::PodDisruptionBudget),
+        target: "shop".to_owned(),
+        outcome: OutcomeKind::Failed,
+        message: "connection refused".to_owned(),
+    }];
+    let effects = effects(&world.decide());
+    let (raised, voted) = (position(&effects, APPLIED), position(&effects, "Promote"));
+    assert!(raised.is_some() && raised < voted, "{effects:?}");
+}
