@@ -39,6 +39,7 @@ fn a_seed_is_told_in_words() {
     for plan in [
         Plan::of_seed,
         Plan::with_doubts,
+        Plan::with_doubts_beside,
         Plan::with_turns,
         Plan::with_restores,
         Plan::with_guards,

@@ -63,6 +63,10 @@ pub(super) fn follow(
     if turn.why_not.is_none() {
         // Until it is known at which addresses members are reached, nobody could be started to listen there.
         let are_reached = confirmed(snapshot, memory).is_some();
+        if in_use.server.is_none() && wanted.server.is_some() {
+            // Turned round in its middle: whoever is started next speaks as the others still do.
+            in_use.server = own(snapshot).find_map(|pod| pod.server_secret.clone());
+        }
         turn.awaited = begin(cluster, snapshot, members, are_reached, in_use);
         if wanted.server.is_none() {
             in_use.server = None;

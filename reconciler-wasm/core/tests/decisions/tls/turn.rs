@@ -292,6 +292,26 @@ fn secrets_that_do_not_work_are_named_and_nothing_is_turned() {
     assert!(args(&pod(&missing)).contains(&"--listen-peer-urls=http://0.0.0.0:2380"));
 }
 
+/// Found by the simulator: turned off and on again while the certificates counted as expired, for the operator's clock was
+/// years ahead. A pod that was down meanwhile was made again without any, beside others that had theirs, which the envelope
+/// refuses.
+#[test]
+fn who_is_started_after_a_turn_is_taken_back_speaks_as_the_others_still_do() {
+    let mut walk = Walk::of(living());
+    walk.ask(Value::Null);
+    walk.go(1);
+    let speaks = |world: &World| world.status.tls.clone().unwrap().server;
+    assert_eq!(speaks(&walk.world), None);
+    walk.ask(tls());
+    edit(&mut walk.world, "servers", |secret| {
+        let words = "it has expired".to_owned();
+        secret.problems.insert("server.crt".to_owned(), words);
+    });
+    let missing = walk.world.without_pod(1).decide();
+    let mounts = pod(&missing)["spec"]["containers"][0]["volumeMounts"].to_string();
+    assert!(mounts.contains("server"), "{mounts}");
+}
+
 #[test]
 fn clients_without_tls_are_taken_as_long_as_the_spec_says_so() {
     let mut asked = tls();
