@@ -11,11 +11,13 @@ fn no_history_of_the_second_dialect_breaks_a_promise() {
     eprintln!("{} histories of the second dialect", seeds.len());
 }
 
-/// Of every promise; but where no cluster ever formed, claims that stayed hold nothing, and the operator says so and waits.
+/// Of every promise; but where no cluster was ever recorded, claims that stayed hold nothing, and the operator says so and
+/// waits.
 const FORMED: Court = Court {
     history,
     judge: |plan| {
-        let formed = |fact: &Fact| matches!(fact, Fact::Elected { .. });
+        let formed =
+            |fact: &Fact| matches!(fact, Fact::Deed { before, .. } if before.cluster.is_some());
         broken(plan).filter(|violation| {
             violation.promise != GOAL || history(plan, false).facts.iter().any(formed)
         })

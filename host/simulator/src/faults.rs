@@ -146,6 +146,17 @@ impl World {
         self.changed = true;
     }
 
+    /// Whoever goes on from a member that did not hear of it deletes once more what clients had deleted.
+    pub(crate) fn delete_keys_again(&mut self) {
+        let faults = self.plan.faults.iter().enumerate();
+        let over = faults
+            .filter(|(_, one)| one.fault == Fault::FillWithKeys && one.at + one.lasts <= self.now);
+        let over: Vec<usize> = over.map(|(index, _)| index).collect();
+        for index in over {
+            self.timers.set(self.now + 5_000, Timer::Heal(index));
+        }
+    }
+
     /// A client that finds no leader tries again.
     fn delete_keys(&mut self, index: usize) {
         let recorded = self.recorded();

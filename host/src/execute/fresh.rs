@@ -167,29 +167,39 @@ async fn clock_ahead(executor: &Executor, wanted: bool) -> Observed<i64> {
 }
 
 /// Members are asked behind the pods of the snapshot: one that was made since has no vote to count yet. Whose pod was
-/// evicted since, or cannot be read, is about to be down, whatever it answers.
+/// evicted since is about to be down, whatever it answers; where that cannot be known, nothing is.
 async fn etcd_view(
     executor: &Executor,
     pass: &Pass<'_>,
     connections: &mut Connections,
     wanted: bool,
 ) -> EtcdView {
-    if wanted {
-        let recorded = observe::recorded_cluster(pass.resource);
-        let mut view = observe::etcd::view(connections, &pass.objects.pods, recorded).await;
-        let endpoints = view.endpoints.iter_mut();
-        join_all(endpoints.map(async |endpoint| {
-            let pod = Some((ObjectKind::Pod, endpoint.pod.clone()));
-            let head = head(executor, pass, pod).await;
-            let stays = |head: &Head| head.object.uid == endpoint.pod_uid && !head.object.deleted;
-            endpoint.terminating |= !head.seen().is_some_and(stays);
-        }))
-        .await;
-        return view;
-    }
-    EtcdView {
+    let mut view = EtcdView {
         membership: Observed::Unknown("not asked for".to_owned()),
         endpoints: Vec::new(),
         alarms: Observed::Unknown("not asked for".to_owned()),
+    };
+    if !wanted {
+        return view;
     }
+    let recorded = observe::recorded_cluster(pass.resource);
+    view = observe::etcd::view(connections, &pass.objects.pods, recorded).await;
+    let heads = view.endpoints.iter().map(|endpoint| {
+        let pod = Some((ObjectKind::Pod, endpoint.pod.clone()));
+        head(executor, pass, pod)
+    });
+    let heads = join_all(heads).await;
+    for (endpoint, head) in view.endpoints.iter_mut().zip(heads) {
+        match head {
+            Observed::Seen(head) => {
+                endpoint.terminating |= head.object.deleted || head.object.uid != endpoint.pod_uid;
+            }
+            Observed::Absent => endpoint.terminating = true,
+            Observed::Unknown(why) => {
+                let why = format!("pod {} could not be read again: {why}", endpoint.pod);
+                view.membership = Observed::Unknown(why);
+            }
+        }
+    }
+    view
 }

@@ -205,6 +205,7 @@ impl World {
         let claim = self.kube.claims.get(name).filter(|_| is_named);
         if let Some(data) = claim.and_then(|claim| self.etcd.data(claim.number)) {
             self.acknowledged.retain(|write| data.holds(*write));
+            self.delete_keys_again();
         }
     }
 
