@@ -4,7 +4,8 @@
 //! stays, for a member whose pod is being terminated is as good as down.
 
 use contract::{
-    ClusterId, Effect, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed, names,
+    ClusterId, Effect, Endpoint, EndpointStatus, EtcdView, Member, MemberId, Membership, Observed,
+    names,
 };
 
 use crate::Refusal;
@@ -101,11 +102,20 @@ impl<'a> Votes<'a> {
 
     /// Whether this voter or learner answers as such, in this cluster, following a leader, from a pod that stays.
     pub(crate) fn is_healthy(&self, member: &Member) -> bool {
-        let id = self.cluster_id();
-        let staying = self.etcd.endpoints.iter().filter(|one| !one.terminating);
-        let mut answers = staying.filter_map(|one| one.status.seen());
-        answers.any(|status| {
-            status.cluster_id == id
+        let mut endpoints = self.etcd.endpoints.iter();
+        endpoints.any(|one| !one.terminating && self.serves_at(one, member))
+    }
+
+    /// Whether this member has a vote to lose: the same, from whatever pod. One on its way out counts for nobody, and
+    /// nothing more may be done to it than to one that stays.
+    pub(crate) fn serves(&self, member: &Member) -> bool {
+        let mut endpoints = self.etcd.endpoints.iter();
+        endpoints.any(|one| self.serves_at(one, member))
+    }
+
+    fn serves_at(&self, endpoint: &Endpoint, member: &Member) -> bool {
+        endpoint.status.seen().is_some_and(|status| {
+            status.cluster_id == self.cluster_id()
                 && status.member_id == member.id
                 && status.learner == member.learner
                 && status.leader.is_some()

@@ -9,7 +9,7 @@ mod records;
 
 use contract::{
     ClusterId, Effect, EtcdClusterStatus, EventType, Finding, MemberHealth, MemberNames,
-    MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
+    MemberRecord, MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
@@ -281,6 +281,13 @@ fn transitions(
             .iter()
             .find(|old| old.name == record.name);
         let was = old.map(|old| old.health);
+        if after.member_records.len() == 1 && has_founded_again(before, after, old, record) {
+            events.push((
+                EventType::Warning,
+                Reason::DataLost.name().to_owned(),
+                format!("{} founded the cluster anew on another disk than it was remembered on; what was written before went with that one. Restore a backup if you need it.", record.name),
+            ));
+        }
         if let (Some(from), Some(to)) = (old.and_then(|old| old.version.as_ref()), &record.version)
             && from != to
         {
@@ -319,9 +326,23 @@ fn transitions(
     events
 }
 
+/// Whether the only member serves the same cluster, under the same id, on another disk: nobody was there to give it the data.
+fn has_founded_again(
+    before: &EtcdClusterStatus,
+    after: &EtcdClusterStatus,
+    old: Option<&MemberRecord>,
+    record: &MemberRecord,
+) -> bool {
+    let is_same = before.cluster_id.is_some() && before.cluster_id == after.cluster_id;
+    let disks = old
+        .filter(|old| old.id == record.id)
+        .map(|old| (&old.disk, &record.disk));
+    is_same && matches!(disks, Some((Some(was), Some(is))) if was != is)
+}
+
 /// Whether the member is down because it was given another image: that it is not healthy meanwhile is as meant.
-fn is_restarting(old: Option<&contract::MemberRecord>, record: &contract::MemberRecord) -> bool {
-    let is_moved = |record: &contract::MemberRecord| {
+fn is_restarting(old: Option<&MemberRecord>, record: &MemberRecord) -> bool {
+    let is_moved = |record: &MemberRecord| {
         let image = record.image.as_deref().and_then(upgrade::version_of_image);
         image.is_some_and(|image| record.version.as_deref() != Some(&image.to_string()))
     };

@@ -111,7 +111,7 @@ pub(super) fn check_pod_deletion(
             member: name.to_owned(),
         });
     }
-    if votes.is_healthy(votes.member(touched)?) {
+    if votes.serves(votes.member(touched)?) {
         others_suffice(&votes, touched)
     } else {
         Ok(())

@@ -55,7 +55,7 @@ pub(super) fn check_hand_over(
     if votes.member_named(name).map(|member| member.id) != Some(touched) {
         return Err(other());
     }
-    if votes.is_healthy(votes.member(touched)?) {
+    if votes.serves(votes.member(touched)?) {
         others_suffice(&votes, touched)
     } else {
         Ok(())

@@ -52,34 +52,38 @@ pub(super) fn keep(
     }
 }
 
-/// Makes the budget keep a quorum of one voter more, before a learner gets its vote.
+/// Makes the budget keep a quorum of one voter more, before a learner gets its vote. Says whether it may get it: not
+/// while nobody knows what the budget keeps, which [`keep`] has told.
 pub(super) fn raise(
     cluster: &Cluster,
     situation: &Situation<'_>,
     living: &Living<'_>,
     step: &mut Step,
-) {
+) -> bool {
     let Situation { snapshot, .. } = situation;
     let name = names::disruption_budget(&cluster.name);
     let mut foreign = snapshot.objects.foreign.iter();
+    if matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_)) {
+        return false;
+    }
     // Whose pods are still to be taken over, those no budget of ours selects.
     if snapshot.resource.is_being_taken_over()
-        || matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_))
         || foreign.any(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
     {
-        return;
+        return true;
     }
     let voters = living.voters().count() + 1;
     let most = voters.max(cluster.size.unwrap_or_default());
     let found = found(situation, &name);
     if found.is_some_and(|found| found.deleted.is_some() || is_as_wanted(found, cluster, most)) {
-        return;
+        return true;
     }
     step.actions.retain(|action| {
         let kind = action.effect.kind();
         kind != Some(ObjectKind::PodDisruptionBudget)
     });
     apply(cluster, situation, found, most, step);
+    true
 }
 
 fn found<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a DisruptionBudget> {

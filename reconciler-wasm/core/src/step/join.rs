@@ -249,7 +249,10 @@ fn promote_or_wait(
         step.look_again(LATER, Reason::LearnerCatchingUp);
         return;
     }
-    budget::raise(cluster, situation, living, step);
+    if !budget::raise(cluster, situation, living, step) {
+        step.look_again(LATER, Reason::LearnerCatchingUp);
+        return;
+    }
     let resource = &situation.snapshot.resource;
     let mut action = pre::action(resource, Effect::Promote { member: id }).on_members(membership);
     action.pre.healthy_voters = u32::try_from(crate::quorum::quorum(voters + 1)).ok();

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Effect, EventType, FindingKind, Pod, Reason, names};
+use contract::{Effect, FindingKind, Pod, Reason, names};
 
 use super::{Step, furnish};
 use crate::assess::{Disk, Living, Member, Situation};
@@ -50,17 +50,6 @@ pub(super) fn seal(
             };
             step.actions
                 .push(pre::action(resource, effect).present(&pod.uid));
-            if has_founded_again(living, member, pod) {
-                let (kind, words) = (
-                    EventType::Warning,
-                    format!(
-                        "{} founded the cluster anew in another pod than it was remembered in; what was written before went with that one. Restore a backup if you need it.",
-                        member.name
-                    ),
-                );
-                let event = pre::event_of(resource, kind, Reason::DataLost, words);
-                step.actions.push(event);
-            }
         }
         // Until that is noted, what filled its disk from a backup could do so again.
         let filled = pod.annotations.get(names::FILLED_ANNOTATION);
@@ -78,12 +67,6 @@ pub(super) fn seal(
         step.find(FindingKind::Waiting, Reason::Forming, words);
     }
     other.is_none() && sealed_voters >= quorum(living.voters().count())
-}
-
-/// Whether the only member is about to be sealed on another disk than the one that it is remembered on.
-fn has_founded_again(living: &Living<'_>, member: &Member<'_>, pod: &Pod) -> bool {
-    let disk = member.record.and_then(|record| record.disk.as_ref());
-    living.members.len() == 1 && pod.claim.is_none() && disk.is_some_and(|disk| *disk != pod.uid)
 }
 
 /// Whether the voter may hold a log that the others do not know of: where their disks were emptied before they were

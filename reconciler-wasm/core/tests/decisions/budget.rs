@@ -1,9 +1,9 @@
 //! How many members evictions leave, whoever joins or leaves.
 
-use contract::{ObjectKind, Observed, OutcomeKind, PastOutcome};
+use contract::{ObjectKind, Observed, OutcomeKind, PastOutcome, Reason};
 use serde_json::json;
 
-use crate::fixture::{World, effects, healthy, id};
+use crate::fixture::{World, effects, healthy, id, reports};
 
 const APPLIED: &str = "Apply PodDisruptionBudget shop";
 
@@ -73,4 +73,14 @@ fn no_vote_is_given_ahead_of_a_budget_that_could_not_be_written() {
     let effects = effects(&world.decide());
     let (raised, voted) = (position(&effects, APPLIED), position(&effects, "Promote"));
     assert!(raised.is_some() && raised < voted, "{effects:?}");
+}
+
+#[test]
+fn no_vote_is_given_while_nobody_knows_what_the_budget_keeps() {
+    let mut world = about_to_be_four();
+    let why = "forbidden".to_owned();
+    world.snapshot.objects.disruption_budgets = Observed::Unknown(why);
+    let decision = world.decide();
+    assert_eq!(position(&effects(&decision), "Promote"), None);
+    assert!(reports(&decision, Reason::KubernetesUnreadable));
 }

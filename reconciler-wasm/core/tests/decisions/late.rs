@@ -47,6 +47,9 @@ fn the_only_member_that_founded_the_cluster_anew_and_serves_is_kept() {
         )
     };
     assert!(tells(&decision));
+    // Its status is kept up to date while it is paused; what that tells is told then or never.
+    let paused = world.clone().spec("paused", true.into());
+    assert!(tells(&paused.decide()));
     world.status.member_records[0].disk = Some(world.pods()[0].uid.clone());
     assert!(!tells(&world.settle().decide()));
 }

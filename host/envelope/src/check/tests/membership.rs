@@ -129,6 +129,15 @@ fn a_removal_that_would_cost_the_quorum_is_refused() {
     assert_eq!(rule(&bold, &fresh().silent(2).silent(3)), "TooFewHealthy");
 }
 
+/// Its pod could not be read, or is on its way out and serves still: nothing says that it has no vote to lose.
+#[test]
+fn who_is_being_terminated_and_answers_has_a_vote_to_lose() {
+    let mut fresh = fresh().silent(2);
+    assert_eq!(rule(&restart(0), &fresh), "TooFewHealthy");
+    fresh.etcd.endpoints[2].terminating = true;
+    assert_eq!(rule(&restart(0), &fresh), "TooFewHealthy");
+}
+
 /// An eviction was let through by the budget while two others were well: nothing of ours may take one of these as well.
 #[test]
 fn who_is_being_terminated_is_as_good_as_down() {
