@@ -42,6 +42,19 @@ fn a_member_list_that_is_not_the_same_is_refused() {
     assert_eq!(rule(&add(), &other), "OtherCluster");
 }
 
+/// Whatever the module asks to be looked at.
+#[test]
+fn only_the_recorded_cluster_is_changed() {
+    let other = fresh_of(&Resource {
+        status: json!({"clusterId": "c2"}),
+        ..resource()
+    });
+    let mut bold = add();
+    bold.pre = action(bold.effect.clone()).pre;
+    assert_eq!(rule(&bold, &fresh()), "");
+    assert_eq!(rule(&bold, &other), "OtherCluster");
+}
+
 #[test]
 fn a_second_learner_is_refused() {
     let mut add = add();

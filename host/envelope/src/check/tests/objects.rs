@@ -70,6 +70,11 @@ fn an_object_that_is_not_the_same_is_refused() {
     assert_eq!(rule(&service(), &with("uid-3", "uid-a")), "");
     assert_eq!(rule(&service(), &with("uid-4", "uid-a")), "ObjectChanged");
     assert_eq!(rule(&service(), &with("uid-3", "other")), "ForeignOwner");
+    let mut nobodys = with("uid-3", "uid-a");
+    if let Observed::Seen(head) = &mut nobodys.object {
+        head.owner = None;
+    }
+    assert_eq!(rule(&service(), &nobodys), "ForeignOwner");
     assert_eq!(rule(&service(), &fresh().without_object()), "ObjectChanged");
     let unread = Fresh {
         object: Observed::Unknown("timed out".to_owned()),

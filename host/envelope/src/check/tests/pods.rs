@@ -116,6 +116,12 @@ fn a_disk_whose_member_is_in_the_list_stays() {
         unconfirmed.membership().linearizable = false;
         assert_eq!(rule(&departed(kind), &unconfirmed), "Unconfirmed");
     }
+    // Whatever the module gives as the reason.
+    for reason in [None, Some("a-9".to_owned())] {
+        let mut bold = departed(ObjectKind::PersistentVolumeClaim);
+        bold.pre.departed = reason;
+        assert_eq!(rule(&bold, &fresh()), "StillMember");
+    }
     // Found by its peer URL even before it has published a name.
     let mut unstarted = fresh();
     unstarted.membership().members[2] = Member {
