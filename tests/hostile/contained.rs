@@ -143,15 +143,13 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
         // Where the host itself says what happened.
         let namespace = format!("/namespaces/{}/", key.namespace);
         let own_status = format!("{namespace}etcdclusters/{}/status", key.name);
-        let strange: Vec<String> = server
-            .changes()
-            .into_iter()
-            .filter(|change| {
-                let is_status = change.starts_with("PUT ") && change.ends_with(&own_status);
-                let events = format!("{namespace}events");
-                !is_status && !(change.starts_with("POST ") && change.ends_with(&events))
-            })
-            .collect();
+        let events = format!("{namespace}events");
+        let is_telling = |change: &String| {
+            (change.starts_with("PUT ") && change.ends_with(&own_status))
+                || (change.starts_with("POST ") && change.ends_with(&events))
+        };
+        let mut strange = server.changes();
+        strange.retain(|change| !is_telling(change));
         assert!(strange.is_empty(), "{file}: {strange:?}");
         let before = refused::with(&attempt.snapshot.resource.status, "", "", "");
         let stored = refused::without(&server.status());
