@@ -138,8 +138,14 @@ impl Etcd {
                 && votes > voters / 2
         });
         let (disk, me) = winner.map(|(disk, data)| (disk, data.me))?;
+        // Of those who vote for it somebody voted for each leader before it, and remembers that term.
+        let of_cluster = self
+            .disks
+            .values()
+            .flatten()
+            .filter(|data| data.cluster == cluster);
+        let term = of_cluster.map(|data| data.progress().0).max()? + 1;
         let data = self.disks.get_mut(&disk).and_then(Option::as_mut)?;
-        let term = data.progress().0 + 1;
         data.push(term, Op::Lead);
         self.leaders.insert(cluster, me);
         Some(me)

@@ -24,7 +24,7 @@ use contract::{
 };
 
 use super::{LATER, SOON, Step, guard};
-use crate::assess::{Living, Member, Situation};
+use crate::assess::{Living, Member, Situation, says_no_data};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::validate::Cluster;
@@ -323,7 +323,8 @@ pub(super) fn why_down(situation: &Situation<'_>, member: &Member<'_>) -> Option
     let pod = member
         .pod
         .filter(|pod| pod.deleted.is_none() && pod.unschedulable.is_none())?;
-    if !is_on_its_way(member) {
+    // Whose own words are that it has no data, that one no image helps.
+    if !is_on_its_way(member) || says_no_data(Some(pod)) {
         return None;
     }
     let (name, image) = (member.name, &pod.image);

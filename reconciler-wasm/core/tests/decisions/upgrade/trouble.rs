@@ -48,6 +48,21 @@ fn a_member_that_keeps_ending_with_its_new_image_is_not_replaced() {
     );
 }
 
+/// Found by the simulator: emptied at its birth beside two that founded the cluster anew, in whose list it has no name yet,
+/// and given another image; it was waited for without an end.
+#[test]
+fn a_member_that_has_no_data_is_replaced_whatever_image_it_was_given() {
+    let mut world = healthy(3)
+        .asking("3.7.3")
+        .moved(1, "3.7.3")
+        .answering(1, "3.6.16")
+        .wiped(1)
+        .down(1, "CrashLoopBackOff: x");
+    world.rows()[1].name.clear();
+    let decision = world.settle().later(3_600).decide();
+    assert_eq!(effects(&decision)[0], format!("RemoveMember {}", id(1)));
+}
+
 /// Without a quorum too: a sole member has nobody to wait for.
 #[test]
 fn a_sole_member_returns_from_an_image_that_cannot_be_had() {
