@@ -38,19 +38,18 @@ pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
 }
 
 pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
-    judge_safety(fact).or_else(|| match fact {
-        Fact::Deed {
+    judge_safety(fact).or_else(|| {
+        let Fact::Deed {
             at,
             deed,
             before,
             lost: _,
             late: false,
-        } => weakly_guarded(*at, deed, before),
-        Fact::Deed { .. }
-        | Fact::Refused { .. }
-        | Fact::Spun { .. }
-        | Fact::Trespassed { .. }
-        | Fact::Elected { .. } => None,
+        } = fact
+        else {
+            return None;
+        };
+        weakly_guarded(*at, deed, before)
     })
 }
 

@@ -1,4 +1,5 @@
-//! Seeds the defects of `mutants.yaml` into the reconciler and the envelope, one at a time, and says which check finds each of them out.
+//! Seeds the defects of `mutants.yaml` into the reconciler and the envelope, one at a time, and says which check finds
+//! each of them out.
 //!
 //! Works on a copy of this repository in the target folder. Knows no check by name: it runs the cases of the crate that the
 //! defect is in, then the histories, the explored branches and the properties of this crate.

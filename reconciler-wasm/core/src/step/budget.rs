@@ -63,14 +63,14 @@ pub(super) fn raise(
     let Situation { snapshot, .. } = situation;
     let name = names::disruption_budget(&cluster.name);
     let mut foreign = snapshot.objects.foreign.iter();
-    if matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_)) {
-        return false;
-    }
     // Whose pods are still to be taken over, those no budget of ours selects.
     if snapshot.resource.is_being_taken_over()
         || foreign.any(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
     {
         return true;
+    }
+    if matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_)) {
+        return false;
     }
     let voters = living.voters().count() + 1;
     let most = voters.max(cluster.size.unwrap_or_default());
