@@ -162,6 +162,7 @@ impl Kubernetes {
             }),
             Kind::PodDisruptionBudget => self.budgets.get(name).map(|budget| ObjectHead {
                 uid: budget.uid.clone(),
+                resource_version: budget.resource_version.clone(),
                 owner: budget.owner.clone(),
                 ..ObjectHead::default()
             }),

@@ -143,7 +143,8 @@ pub(super) async fn apply(
     }
 }
 
-/// With the precondition `Present` it is a forced server-side apply onto that very object. With `Absent` a pod or a claim
+/// With the precondition `Present` it is a forced server-side apply onto that very object, in that very version if one is
+/// given. With `Absent` a pod or a claim
 /// is created, which can never overwrite; a Service or a budget is applied without force, so that later applies own its
 /// fields, and an object that somebody made in the meantime is a conflict.
 async fn put<K>(
@@ -173,6 +174,10 @@ where
         Some(ObjectPrecondition::Present { uid }) => {
             let mut object = object.clone();
             object.meta_mut().uid = Some(uid.clone());
+            object
+                .meta_mut()
+                .resource_version
+                .clone_from(&pre.object_version);
             let applied = within(api.patch(
                 &name,
                 &PatchParams::apply(names::FIELD_MANAGER).force(),

@@ -276,6 +276,24 @@ async fn an_object_of_somebody_else_is_left_alone_and_remembered() {
     assert_eq!(foreign.owner, "nobody");
 }
 
+/// The API server refuses it in any other version: a request that arrives late undoes nothing.
+#[tokio::test]
+async fn an_object_is_applied_in_the_version_that_was_decided_on() {
+    let path = format!("{SERVICES}/kv-client");
+    let server = api_server()
+        .answering("GET", &path, 200, service(Some("r1")))
+        .answering("PATCH", &path, 200, service(Some("r1")));
+    let mut action = apply_service();
+    let uid = "s1".to_owned();
+    action.pre.object = Some(ObjectPrecondition::Present { uid });
+    action.pre.object_version = Some("8".to_owned());
+    assert_eq!(check(&server, &[action.clone()]).await, [OutcomeKind::Done]);
+    let (_, sent) = server.bodies().remove(0);
+    assert_eq!(sent["metadata"]["resourceVersion"], "8");
+    action.pre.object_version = Some("7".to_owned());
+    assert_eq!(check(&server, &[action]).await, [OutcomeKind::Refused]);
+}
+
 #[tokio::test]
 async fn a_claim_is_created_and_never_overwrites_one_that_came_in_between() {
     let server = api_server().answering(

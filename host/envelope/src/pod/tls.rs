@@ -69,7 +69,7 @@ pub(super) fn judge_tls(
 }
 
 /// Whether etcd's list has an address in plain text for the member. Where nobody shows the list: whether the status
-/// remembers one, or the spec asks for no certificates.
+/// remembers one, or a cluster without certificates between its members, or the spec asks for none.
 fn is_reached_in_plain(pod: &str, wanted: &TlsSecrets, snapshot: &Snapshot) -> bool {
     let Some(list) = snapshot.etcd.membership.seen() else {
         let records = snapshot.resource.status.get("memberRecords");
@@ -78,7 +78,9 @@ fn is_reached_in_plain(pod: &str, wanted: &TlsSecrets, snapshot: &Snapshot) -> b
             record.get("name").and_then(Value::as_str) == Some(pod)
                 && record.get("plainPeer") == Some(&Value::Bool(true))
         });
-        return wanted.peer.is_none() || is_remembered;
+        let status = &snapshot.resource.status;
+        let speak_plain = !status["clusterId"].is_null() && status["tls"]["peer"].is_null();
+        return wanted.peer.is_none() || is_remembered || speak_plain;
     };
     let mut urls = list.members.iter().flat_map(|member| &member.peer_urls);
     urls.any(|url| names::member_of_url(url) == Some(pod) && url.starts_with("http://"))

@@ -3,7 +3,7 @@
 //! Owns what each effect does to objects. It does not know decisions, the envelope or mishaps; what etcd grants is
 //! [`super::etcd`]'s.
 
-use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, names};
+use contract::{Action, Child, Effect, ObjectKind, ObjectPrecondition, Preconditions, names};
 
 use crate::fact::{Deed, Fact};
 use crate::timers::Timer;
@@ -37,7 +37,7 @@ impl World {
                 return Ok(());
             }
             Effect::Event { .. } => return Ok(()),
-            Effect::Apply { object } => self.apply(object, pre.object.as_ref())?,
+            Effect::Apply { object } => self.apply(object, pre)?,
             Effect::Issue { secret, order } => {
                 self.admit(ObjectKind::Secret, secret, pre.object.as_ref())?;
                 self.issue(secret, order)?
@@ -158,12 +158,14 @@ impl World {
         Ok(())
     }
 
-    fn apply(
-        &mut self,
-        object: &Child,
-        pre: Option<&ObjectPrecondition>,
-    ) -> Result<Deed, &'static str> {
-        self.admit(object.kind(), object.name(), pre)?;
+    fn apply(&mut self, object: &Child, pre: &Preconditions) -> Result<Deed, &'static str> {
+        self.admit(object.kind(), object.name(), pre.object.as_ref())?;
+        let head = self.kube.head(object.kind(), object.name());
+        if let (Some(version), Some(head)) = (&pre.object_version, head.seen())
+            && *version != head.resource_version
+        {
+            return Err("the object has been modified");
+        }
         let clock = self.clock();
         if let Some(number) = self.kube.apply(object, clock.0) {
             self.after(20, 300, Timer::Schedule(number));

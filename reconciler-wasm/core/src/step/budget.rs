@@ -106,9 +106,13 @@ fn apply(
     let resource = &situation.snapshot.resource;
     let wanted = build::disruption_budget(cluster, resource, quorum(voters));
     let object = Box::new(Child::PodDisruptionBudget(wanted));
-    let action = pre::action(resource, Effect::Apply { object });
+    let mut action = pre::action(resource, Effect::Apply { object });
     step.actions.push(match found {
-        Some(found) => action.present(&found.uid),
+        Some(found) => {
+            // A request that arrives late undoes nothing that was written since.
+            action.pre.object_version = Some(found.resource_version.clone());
+            action.present(&found.uid)
+        }
         None => action.absent(),
     });
 }

@@ -56,17 +56,18 @@ pub(super) fn follow(
     };
     let wanted = &cluster.wanted_tls;
     let was_plain = in_use.peer.is_none();
-    if is_waking(cluster, memory) {
+    let wakes = is_waking(cluster, memory);
+    if (wakes || turn.why_not.is_none()) && in_use.server.is_none() && wanted.server.is_some() {
+        // Turned round in its middle: whoever is started next speaks as the others still do.
+        in_use.server = own(snapshot).find_map(|pod| pod.server_secret.clone());
+    }
+    if wakes {
         // All of them are started next, and with clients each speaks as the spec has it.
         turn.awaited = begin(cluster, snapshot, members, false, in_use);
     }
     if turn.why_not.is_none() {
         // Until it is known at which addresses members are reached, nobody could be started to listen there.
         let are_reached = confirmed(snapshot, memory).is_some();
-        if in_use.server.is_none() && wanted.server.is_some() {
-            // Turned round in its middle: whoever is started next speaks as the others still do.
-            in_use.server = own(snapshot).find_map(|pod| pod.server_secret.clone());
-        }
         turn.awaited = begin(cluster, snapshot, members, are_reached, in_use);
         if wanted.server.is_none() {
             in_use.server = None;

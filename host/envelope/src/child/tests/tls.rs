@@ -213,6 +213,37 @@ fn a_member_that_peers_reach_in_plain_text_listens_so_and_still_shows_its_certif
     assert_eq!(without_asking, ["Plaintext"]);
 }
 
+/// Members that were stopped wake as they were, beside a pod that was started with certificates and cannot end.
+#[test]
+fn where_nobody_shows_the_list_the_status_says_how_members_are_reached() {
+    let mut snapshot = snapshot_of(resource());
+    snapshot.resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "peers"}}});
+    snapshot.etcd.membership = Observed::Unknown("they are stopped".to_owned());
+    let stuck: contract::Pod = serde_json::from_value(json!({
+        "name": "a-2", "uid": "uid-2", "resourceVersion": "1", "owner": "uid-a", "created": 0, "phase": "Running",
+        "peerSecret": "peers", "deleted": 1,
+    }))
+    .expect("a pod");
+    snapshot.objects.pods = Observed::Seen(vec![stuck]);
+    let rules = |status: Value| -> Vec<&str> {
+        let mut snapshot = snapshot.clone();
+        snapshot.resource.status = status;
+        let refusals = permit(&decision(vec![apply("pod", pod_json())]), &snapshot)
+            .err()
+            .unwrap_or_default();
+        refusals.iter().map(super::super::Refusal::rule).collect()
+    };
+    let status = snapshot.resource.status.clone();
+    assert_eq!(rules(status.clone()), [""; 0]);
+    let with = |key: &str, value: Value| {
+        let mut status = status.clone();
+        status[key] = value;
+        status
+    };
+    assert_eq!(rules(with("tls", json!({"peer": "peers"}))), ["Plaintext"]);
+    assert_eq!(rules(with("clusterId", Value::Null)), ["Plaintext"]);
+}
+
 #[test]
 fn clients_are_taken_in_plain_text_only_where_the_spec_says_so() {
     let both = |pod: &mut Value| {

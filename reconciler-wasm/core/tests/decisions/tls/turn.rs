@@ -312,6 +312,26 @@ fn who_is_started_after_a_turn_is_taken_back_speaks_as_the_others_still_do() {
     assert!(mounts.contains("server"), "{mounts}");
 }
 
+/// Found by the simulator: the pod is on a node that is cut off, and cannot end.
+#[test]
+fn who_wakes_beside_a_pod_that_cannot_end_speaks_as_that_one_still_does() {
+    let mut walk = Walk::of(living());
+    walk.ask(Value::Null);
+    walk.go(1);
+    let mut world = walk.world.wanting(0).settle();
+    let now = world.snapshot.now;
+    world.pods().last_mut().unwrap().deleted = Some(now);
+    let mut world = world.without_pod(0).without_pod(1).without_list().settle();
+    assert_eq!(world.status.tls.clone().unwrap().server, None);
+    edit(&mut world, "servers", |secret| {
+        let words = "it has expired".to_owned();
+        secret.problems.insert("server.crt".to_owned(), words);
+    });
+    let waking = world.wanting(3).spec("TLS", tls()).decide();
+    let mounts = pod(&waking)["spec"]["containers"][0]["volumeMounts"].to_string();
+    assert!(mounts.contains("server"), "{mounts}");
+}
+
 #[test]
 fn clients_without_tls_are_taken_as_long_as_the_spec_says_so() {
     let mut asked = tls();
