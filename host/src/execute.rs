@@ -266,11 +266,7 @@ impl Executor {
                 memory.written.push(written, now);
             }
             Effect::AddLearner { name: _, peer_urls } => {
-                etcd::leader(&read.fresh.etcd, pass, memory)
-                    .await?
-                    .add_learner(peer_urls)
-                    .await
-                    .map_err(etcd::error)?;
+                etcd::add_learner(&read.fresh.etcd, pass, memory, peer_urls).await?;
             }
             Effect::Promote { member } => {
                 etcd::leader(&read.fresh.etcd, pass, memory)

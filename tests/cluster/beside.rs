@@ -1,4 +1,4 @@
-//! The scenarios that run side by side. Those about backups and restores, and of the other dialect, are listed elsewhere.
+//! The scenarios that run side by side. Those about backups, restores and sizes, and of the other dialect, are listed elsewhere.
 
 use libtest_mimic::Trial;
 
@@ -14,6 +14,7 @@ use crate::{
 pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
     let mut trials = saved::trials(scenarios);
     trials.extend(improbable::trials(scenarios));
+    trials.extend(scale::trials(scenarios));
     trials.extend(others(scenarios));
     trials
 }
@@ -177,22 +178,6 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             trouble::hesitating,
         ),
         scenarios.trial(
-            "scale::from_one_to_seven_members_and_back_with_an_even_size_on_the_way",
-            scale::to_seven_and_back,
-        ),
-        scenarios.trial(
-            "scale::a_paused_cluster_is_told_about_and_left_alone",
-            scale::paused,
-        ),
-        scenarios.trial(
-            "scale::a_cluster_that_nobody_writes_to_grows_after_many_writes",
-            scale::in_silence,
-        ),
-        scenarios.trial(
-            "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
-            scale::up_and_down_under_writes,
-        ),
-        scenarios.trial(
             "space::a_used_up_quota_is_cured_once_keys_are_deleted",
             space::keys_deleted,
         ),
@@ -235,10 +220,6 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "members::a_frozen_member_is_told_and_comes_back_as_it_was",
             members::frozen_for_a_while,
-        ),
-        scenarios.trial(
-            "scale::a_size_changed_in_mid_flight_is_followed",
-            scale::edited_in_mid_flight,
         ),
         scenarios.trial(
             "consent::two_of_three_disks_gone_is_recovered_from_the_survivor_by_consent",

@@ -2,22 +2,56 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
 use etcd_client::Client;
 use futures::{StreamExt, TryStreamExt, stream};
+use libtest_mimic::Trial;
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
 use tests::testbed::wait;
 
+use crate::harness::Scenarios;
 use crate::writer::Writer;
 
 /// More than etcd keeps of its log for those that lag behind: 10,000 until a snapshot, and the last 5,000.
 const MANY: u32 = 16_000;
 /// Writes under way at a time.
 const AT_A_TIME: usize = 256;
+/// The port that members call one another on.
+const PEERS: u16 = 2380;
 
-pub(crate) async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<()> {
+/// The long ones first.
+pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
+    vec![
+        scenarios.trial(
+            "scale::from_one_to_seven_members_and_back_with_an_even_size_on_the_way",
+            to_seven_and_back,
+        ),
+        scenarios.trial(
+            "scale::a_paused_cluster_is_told_about_and_left_alone",
+            paused,
+        ),
+        scenarios.trial(
+            "scale::a_cluster_that_nobody_writes_to_grows_after_many_writes",
+            in_silence,
+        ),
+        scenarios.trial(
+            "scale::a_connection_that_the_leader_takes_for_broken_holds_up_no_growth",
+            one_way,
+        ),
+        scenarios.trial(
+            "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
+            up_and_down_under_writes,
+        ),
+        scenarios.trial(
+            "scale::a_size_changed_in_mid_flight_is_followed",
+            edited_in_mid_flight,
+        ),
+    ]
+}
+
+async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario.create_healthy("busy", spec::on_volumes(3)).await?;
     let id = cluster.etcd().await?.cluster_id().await?;
     let writer = Writer::start(vec![cluster.client_address().await?]);
@@ -52,7 +86,7 @@ pub(crate) async fn up_and_down_under_writes(scenario: &mut Scenario) -> Result<
 }
 
 /// New members get their data as a snapshot, after which etcd serves nobody before the next entry of its log.
-pub(crate) async fn in_silence(scenario: &mut Scenario) -> Result<()> {
+async fn in_silence(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("silent", spec::on_volumes(1))
         .await?;
@@ -79,7 +113,44 @@ pub(crate) async fn in_silence(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {
+/// One follower cannot be called by the leader and calls it all the same: everybody is well, and etcd says at the leader,
+/// and only there, that the cluster is not.
+async fn one_way(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("one-way", spec::on_volumes(3))
+        .await?;
+    let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
+    let leader = cluster.leader().await?;
+    let mut members = cluster.members().await?;
+    members.retain(|member| member.name != leader);
+    let follower = members.first().context("nobody follows")?;
+    let address = testbed.pod_address(namespace, &follower.name).await?;
+    let address = address.to_string();
+    testbed
+        .refuse_way(namespace, &leader, &address, PEERS)
+        .await?;
+    let taken = format!("--peer-urls={}", follower.peer_urls.join(","));
+    let add = ["member", "add", "nobody", "--learner", &taken];
+    let refuses = async || {
+        let answer = testbed.etcdctl(namespace, &leader, "http", &add).await;
+        let words = answer.err().map(|error| format!("{error:#}"));
+        let words = words.context("the address is another member's")?;
+        ensure!(words.contains("unhealthy cluster"), "it says {words}");
+        Ok(())
+    };
+    let soon = Duration::from_secs(60);
+    wait::until("the leader's refusal", soon, refuses).await?;
+    cluster.becomes_healthy(3).await?;
+    cluster.resize(5).await?;
+    cluster.becomes_healthy(5).await?;
+    ensure!(
+        cluster.leader().await? == leader,
+        "another member leads by now"
+    );
+    refuses().await
+}
+
+async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("fickle", spec::on_volumes(3))
         .await?;
@@ -106,7 +177,7 @@ pub(crate) async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> 
 }
 
 /// All the sizes there are, and an even one, which is followed and told.
-pub(crate) async fn to_seven_and_back(scenario: &mut Scenario) -> Result<()> {
+async fn to_seven_and_back(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario.create_healthy("tall", spec::on_volumes(1)).await?;
     let etcd = cluster.etcd().await?;
     let id = etcd.cluster_id().await?;
@@ -135,7 +206,7 @@ pub(crate) async fn to_seven_and_back(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn paused(scenario: &mut Scenario) -> Result<()> {
+async fn paused(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("still", spec::on_volumes(3))
         .await?;

@@ -45,11 +45,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the member asked takes one of its own connections to voters for broken or too young.
+    #[must_use]
+    pub fn is_of_connections(&self) -> bool {
+        matches!(self, Self::Call(status) if status.message().starts_with(UNHEALTHY))
+    }
+
     /// Whether etcd received the call and refused it: then nothing happened.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         match self {
-            Self::Call(status) if status.message().starts_with(UNHEALTHY) => true,
+            Self::Call(_) if self.is_of_connections() => true,
             Self::Call(status) => match status.code() {
                 tonic::Code::FailedPrecondition
                 | tonic::Code::InvalidArgument

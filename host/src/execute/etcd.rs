@@ -1,8 +1,8 @@
 //! Effects on etcd: which member they are sent to, and what its refusals mean.
 //!
-//! The leader takes all of them, and `MoveLeader` only the leader takes. A member defragments only itself.
+//! The leader is asked for all of them, and `MoveLeader` only the leader takes. A member defragments only itself.
 
-use contract::{Endpoint, EtcdView, MemberId};
+use contract::{Endpoint, EndpointStatus, EtcdView, MemberId};
 
 use super::{Error, Pass};
 use crate::error::Chain;
@@ -15,16 +15,49 @@ pub(super) async fn leader(
     pass: &Pass<'_>,
     memory: &mut Memory,
 ) -> Result<Connection, Error> {
+    let (leader, _) = leading(view).ok_or_else(|| rejected("no member that answers leads"))?;
+    connection(leader, pass, memory).await
+}
+
+/// `Cluster/MemberAdd` at the leader. Whoever is asked judges by its own connections alone, and may take one for broken
+/// long after everybody is well; then those that follow are asked, whose word etcd takes as well.
+pub(super) async fn add_learner(
+    view: &EtcdView,
+    pass: &Pass<'_>,
+    memory: &mut Memory,
+    peer_urls: &[String],
+) -> Result<(), Error> {
+    let first = leader(view, pass, memory).await?;
+    let mut answer = first.add_learner(peer_urls).await;
+    for follower in followers(view) {
+        if !answer.as_ref().is_err_and(etcd::Error::is_of_connections) {
+            break;
+        }
+        let next = connection(follower, pass, memory).await?;
+        answer = next.add_learner(peer_urls).await;
+    }
+    answer.map(drop).map_err(error)
+}
+
+fn leading(view: &EtcdView) -> Option<(&Endpoint, &EndpointStatus)> {
     let leading = view.endpoints.iter().filter_map(|endpoint| {
         let status = endpoint.status.seen()?;
-        (status.leader == Some(status.member_id)).then_some((status.raft_term, endpoint))
+        (status.leader == Some(status.member_id)).then_some((endpoint, status))
     });
     // An old leader that was cut off may still believe that it leads, in an older term.
-    let leader = leading
-        .max_by_key(|(term, _)| *term)
-        .map(|(_, endpoint)| endpoint);
-    let leader = leader.ok_or_else(|| rejected("no member that answers leads"))?;
-    connection(leader, pass, memory).await
+    leading.max_by_key(|(_, status)| status.raft_term)
+}
+
+/// Voters that follow the one that leads.
+fn followers(view: &EtcdView) -> impl Iterator<Item = &Endpoint> {
+    let leading = leading(view).map(|(_, status)| (status.cluster_id, status.member_id));
+    view.endpoints.iter().filter(move |endpoint| {
+        endpoint.status.seen().is_some_and(|status| {
+            let follows = status.leader.map(|leader| (status.cluster_id, leader));
+            let is_led = leading.is_some() && follows == leading;
+            is_led && status.leader != Some(status.member_id) && !status.learner
+        })
+    })
 }
 
 /// The connection to this very member.

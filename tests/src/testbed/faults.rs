@@ -126,6 +126,16 @@ impl Testbed {
         self.filter(namespace, pod, rules).await
     }
 
+    /// Refuses what a pod sends to a port of an address; what comes from there to the pod's own ports is untouched.
+    pub async fn refuse_way(&self, namespace: &str, pod: &str, to: &str, port: u16) -> Result<()> {
+        let rules = format!(
+            "add table inet testbed\n\
+             add chain inet testbed out {{ type filter hook output priority 0; }}\n\
+             add rule inet testbed out ip daddr {to} tcp dport {port} reject with tcp reset\n"
+        );
+        self.filter(namespace, pod, &rules).await
+    }
+
     /// Lets a pod that was cut talk again.
     pub async fn mend_pod(&self, namespace: &str, pod: &str) -> Result<()> {
         self.filter(namespace, pod, "delete table inet testbed\n")
