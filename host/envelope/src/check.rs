@@ -15,7 +15,7 @@ mod restart;
 mod restoration;
 mod zero;
 
-use contract::{Action, Child, Effect, ObjectKind};
+use contract::{Action, Child, Effect, ObjectKind, Observed, names};
 
 use crate::arguments::InitialCluster;
 use crate::backup::check_backup;
@@ -93,6 +93,13 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
                     resource,
                     &fresh.etcd,
                 )
+            }
+            // Nobody's writes are taken before the status says in which cluster they are.
+            Child::Service(_)
+                if object.name() == names::client_service(&resource.name)
+                    && resource.cluster_id == Observed::Absent =>
+            {
+                Err(Refusal::Unborn)
             }
             Child::PersistentVolumeClaim(_) | Child::Service(_) | Child::PodDisruptionBudget(_) => {
                 Ok(())

@@ -17,7 +17,7 @@ use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
 use crate::peer::judge_peer;
-use crate::pod::judge_pod_annotations;
+use crate::pod::{judge_pod_annotations, other_to_turn};
 use crate::preconditions::require;
 use crate::restore::judge_restore;
 use crate::schedule::judge_schedule;
@@ -246,10 +246,10 @@ fn judge(
             judge_name(ObjectKind::Pod, name, resource, refusals);
             addresses.judge_peers(name, peer_urls, refusals);
         }
-        Effect::UpdateMember {
-            member: _,
-            peer_urls,
-        } => {
+        Effect::UpdateMember { member, peer_urls } => {
+            refusals.extend(
+                other_to_turn(*member, snapshot).map(|member| Refusal::Outstanding { member }),
+            );
             let url = peer_urls.first().map_or("", String::as_str);
             let name = names::member_of_url(url).unwrap_or_default();
             judge_name(ObjectKind::Pod, name, resource, refusals);

@@ -281,11 +281,12 @@ pub fn reads(action: &Action) -> Reads {
             | Effect::TakeUpClaim { .. }
             | Effect::RetireReplicaSet { .. }
             | Effect::SetImage { .. }
-            | Effect::Delete { .. }
             | Effect::Issue { .. }
             | Effect::Backup(_)
             | Effect::Restore(_)
             | Effect::Schedule(_) => false,
+            // Whether those of the plan have formed a cluster that nobody recorded.
+            Effect::Delete { .. } => pre.birth_token.is_some(),
             Effect::Peer(_) => true,
         };
     let claim = match effect {

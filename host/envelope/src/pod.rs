@@ -29,6 +29,7 @@ use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_environment, judge_start};
 use tls::judge_tls;
+pub(crate) use tls::other_to_turn;
 use volume::{judge_mounts, judge_volume};
 pub(crate) use volume::{mounted, own_pods};
 

@@ -24,8 +24,10 @@ pub(crate) fn judge_remembered(
         let is_kept = told == was && (was_planned || status.birth.is_none());
         let is_known = match told {
             _ if told == named.of_role(role) || is_kept => true,
-            // Else its members would be founded in plain text although the spec asks for certificates.
-            None => status.birth.is_none() || role.mount().is_none(),
+            // Else its members would be founded, or go on, in plain text although the spec asks for certificates.
+            None if role.mount().is_none() => true,
+            None if status.birth.is_some() => false,
+            None => role != TlsRole::Peer || was.is_none() || are_reached_in_plain(snapshot),
             Some(secret) => own_pods(snapshot).any(|pod| mounted(pod, role) == Some(secret)),
         };
         if !is_known {
@@ -36,6 +38,14 @@ pub(crate) fn judge_remembered(
             });
         }
     }
+}
+
+/// Whether etcd's list has no member that peers reach by TLS.
+fn are_reached_in_plain(snapshot: &Snapshot) -> bool {
+    snapshot.etcd.membership.seen().is_some_and(|list| {
+        let mut urls = list.members.iter().flat_map(|member| &member.peer_urls);
+        urls.all(|url| url.starts_with("http://"))
+    })
 }
 
 /// The Secrets that the status remembers, if it can be read.
@@ -52,7 +62,7 @@ pub(crate) fn is_planned(snapshot: &Snapshot) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use contract::Effect;
+    use contract::{Effect, Observed};
     use serde_json::json;
 
     use super::*;
@@ -84,6 +94,33 @@ mod tests {
         snapshot.resource.status["tls"] = json!({"peer": "before"});
         assert_eq!(rules("named", &snapshot), [""; 0]);
         assert_eq!(rules("before", &snapshot), [""; 0]);
+    }
+
+    #[test]
+    fn members_that_peers_reach_by_tls_are_not_remembered_without() {
+        let mut snapshot = snapshot_of(resource());
+        snapshot.resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "named"}}});
+        snapshot.resource.status["tls"] = json!({"peer": "named"});
+        let forgets = |snapshot: &Snapshot| {
+            let spec = serde_json::from_value(snapshot.resource.spec.clone()).expect("a spec");
+            let mut refusals = Vec::new();
+            judge_remembered(
+                &EtcdClusterStatus::default(),
+                snapshot,
+                &spec,
+                &mut refusals,
+            );
+            refusals.len()
+        };
+        assert_eq!(forgets(&snapshot), 0, "all are reached in plain text");
+        if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+            let url = list.members[2].peer_urls.iter_mut().next();
+            let url = url.expect("an address");
+            *url = url.replace("http://", "https://");
+        }
+        assert_eq!(forgets(&snapshot), 1);
+        snapshot.etcd.membership = Observed::Unknown("no leader".to_owned());
+        assert_eq!(forgets(&snapshot), 1);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Seen<'_> {
         if status.member_records != stored.member_records {
             untrue.extend(self.forgotten(status));
             for record in &status.member_records {
-                untrue.extend(self.why_not(record));
+                untrue.extend(self.why_not(record, status));
             }
         }
         let is_new = !stored.conditions.iter().any(is_available);
@@ -167,12 +167,16 @@ impl Seen<'_> {
         let mut untrue = Vec::new();
         // Who is given up for a backup, or belongs to an attempt at a birth that was, is nobody's member any more.
         let cluster = self.stored.cluster_id;
-        let is_its = cluster.is_some() && self.list().any(|list| Some(list) == cluster);
-        if status.cluster_id != cluster || status.restoration.is_some() || !is_its {
+        let is_shown = self.list().any(|list| Some(list) == cluster);
+        if status.cluster_id != cluster || status.restoration.is_some() || cluster.is_none() {
             return untrue;
         }
-        let listed = self.stored.member_records.iter();
-        for old in listed.filter(|old| self.row(&old.name).is_some()) {
+        let remembered = self.stored.member_records.iter();
+        // Where nobody shows the list, all that voted do.
+        let is_listed = |old: &&MemberRecord| {
+            self.row(&old.name).is_some() || (!is_shown && old.role == MemberRole::Voter)
+        };
+        for old in remembered.filter(is_listed) {
             let name = &old.name;
             let mut records = status.member_records.iter();
             match records.find(|record| record.name == *name) {
@@ -187,7 +191,7 @@ impl Seen<'_> {
     }
 
     /// Says what of a record nobody saw.
-    fn why_not(&self, record: &MemberRecord) -> Option<String> {
+    fn why_not(&self, record: &MemberRecord, status: &EtcdClusterStatus) -> Option<String> {
         let name = &record.name;
         let old = self.stored.member_records.iter();
         let old = old.clone().find(|old| old.name == *name);
@@ -212,6 +216,20 @@ impl Seen<'_> {
             || answer.is_some_and(|answer| !answer.learner);
         if !votes {
             return Some(format!("member {name} does not vote"));
+        }
+        let is_of_same = status.cluster_id == self.stored.cluster_id;
+        let lost_vote = is_of_same
+            && record.role != MemberRole::Voter
+            && old.is_some_and(|old| old.role == MemberRole::Voter)
+            && row.is_none_or(|row| !row.learner);
+        if lost_vote {
+            return Some(format!("member {name} votes, as far as is known"));
+        }
+        let is_plain = !record.plain_peer
+            || old.is_some_and(|old| old.plain_peer)
+            || self.may_be_reached_in_plain(name);
+        if !is_plain {
+            return Some(format!("nobody reaches member {name} in plain text"));
         }
         let version = record.version.as_ref();
         if version.is_some_and(|version| !self.is_version(version)) {
@@ -239,7 +257,12 @@ impl Seen<'_> {
             let volumes = self.snapshot.objects.volumes.seen().into_iter().flatten();
             let mut volumes = volumes.filter(|volume| volume.name == *name);
             let mut pods = own_pods(self.snapshot).filter(|pod| pod.name == *name);
-            volumes.any(|volume| volume.uid == *disk) || pods.any(|pod| pod.uid == *disk)
+            // One that has its data within it is on no claim of its name.
+            match pods.next() {
+                Some(pod) if pod.claim.is_none() => pod.uid == *disk,
+                Some(pod) if pod.uid == *disk => true,
+                Some(_) | None => volumes.any(|volume| volume.uid == *disk),
+            }
         };
         let disk = record.disk.as_ref();
         if disk.is_some_and(|disk| {
@@ -248,6 +271,18 @@ impl Seen<'_> {
             return Some(format!("the disk of member {name} is another one"));
         }
         None
+    }
+
+    /// By etcd's list, in which not everybody is yet. Where nobody shows it all are reached as they always were.
+    fn may_be_reached_in_plain(&self, name: &str) -> bool {
+        match (&self.snapshot.etcd.membership, self.row(name)) {
+            (_, Some(row)) => row.peer_urls.iter().any(|url| url.starts_with("http://")),
+            (Observed::Seen(_), None) => true,
+            (Observed::Absent | Observed::Unknown(_), None) => {
+                let before = self.stored.tls.as_ref();
+                before.is_none_or(|tls| tls.peer.is_none())
+            }
+        }
     }
 
     /// A quorum of those who vote, as far as it is known who they are: by the list, else by the plan.

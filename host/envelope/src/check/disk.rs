@@ -11,7 +11,7 @@ use super::restart::others_suffice;
 use super::restoration::{check_given_up, check_restoration_stop};
 use super::zero::check_stop;
 use crate::arguments::InitialCluster;
-use crate::quorum::is_unfinished;
+use crate::quorum::{Votes, is_unfinished};
 use crate::{Fresh, ObjectHead, Refusal, ResourceHead};
 
 /// A member starts as `new` only at birth, and joins only while it has not voted.
@@ -72,9 +72,9 @@ pub(super) fn check_pod_deletion(
     fresh: &Fresh,
 ) -> Result<(), Refusal> {
     let etcd = &fresh.etcd;
-    // Both were checked above: nothing was acknowledged yet, or the member is no longer in the list.
+    // Both were checked above: no cluster is recorded, or the member is no longer in the list.
     if pre.birth_token.is_some() {
-        return Ok(());
+        return check_unformed(name, pre, etcd);
     }
     if pre.departed.is_some() {
         return check_loss(None, living(resource, etcd)?, etcd);
@@ -118,6 +118,18 @@ pub(super) fn check_pod_deletion(
     }
 }
 
+/// Whoever a quorum counts as a member may hold what clients wrote, whether a module recorded the cluster or not. Those of
+/// an attempt that was given up were never anybody's, for clients get their Service later.
+fn check_unformed(name: &str, pre: &Preconditions, etcd: &EtcdView) -> Result<(), Refusal> {
+    let formed = Votes::confirmed(etcd).ok();
+    match formed.and_then(|votes| votes.member_named(name)) {
+        Some(_) if pre.departed.is_none() => Err(Refusal::StillMember {
+            member: name.to_owned(),
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// A pod of the birth that came when the birth was over: its member is remembered on a disk, and the pod has another
 /// one of its own, or a claim on which it has never run.
 fn founds_anew(name: &str, head: &ObjectHead, resource: &ResourceHead) -> bool {
@@ -138,7 +150,7 @@ pub(super) fn check_claim_deletion(
     etcd: &EtcdView,
 ) -> Result<(), Refusal> {
     if pre.birth_token.is_some() {
-        return Ok(());
+        return check_unformed(name, pre, etcd);
     }
     check_given_up(name, resource, etcd)?;
     let votes = living(resource, etcd)?;

@@ -6,6 +6,7 @@
 use contract::{EtcdView, MemberId, Observed};
 
 use super::alarm::check_loss;
+use super::restart::others_suffice;
 use crate::quorum::{Votes, is_unfinished, quorum};
 use crate::{Refusal, ResourceHead};
 
@@ -85,7 +86,8 @@ pub(super) fn check_removal(
     enough(votes.healthy_without(Some(id)), quorum(votes.voters() - 1))
 }
 
-/// A voter gets the address of its own host, by the scheme that the spec asks for.
+/// A voter gets the address of its own host, by the scheme that the spec asks for. Until it listens there nobody can dial
+/// it.
 pub(super) fn check_address(
     id: MemberId,
     peer_urls: &[String],
@@ -119,7 +121,8 @@ pub(super) fn check_address(
             url,
         });
     }
-    enough(votes.healthy_without(None), quorum(votes.voters()))
+    enough(votes.healthy_without(None), quorum(votes.voters()))?;
+    others_suffice(&votes, id)
 }
 
 /// The confirmed list of the very cluster that the status records.

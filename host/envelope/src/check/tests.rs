@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::check;
 use crate::fixtures::{
     CLUSTER_ID, action, apply, change, endpoint, fingerprint, fresh, fresh_of, pod_json, present,
-    resource, unborn,
+    resource, service_json, unborn,
 };
 use crate::{Fresh, ResourceHead};
 

@@ -119,7 +119,11 @@ fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     };
     let recorded = head.cluster_id.seen();
     let voters = recorded.and_then(|id| of(Some(id)));
-    let voters = voters.map_or(0, |list| count(list.voters().count()));
+    let voters = match (recorded, voters) {
+        (_, Some(list)) => count(list.voters().count()),
+        (Some(_), None) => head.voters,
+        (None, None) => 0,
+    };
     // Those of an attempt at a birth that was given up may still answer, and learners are about to vote.
     let answering = of(recorded).map_or(0, |list| count(list.members.len()));
     let asked = head.size.and_then(|size| u32::try_from(size).ok());

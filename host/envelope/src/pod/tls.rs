@@ -3,7 +3,7 @@
 //! Where TLS is turned on or off, etcd's list says how peers reach a member, and the spec how clients do. What the
 //! certificates are is not known here; the executor mounts the Secrets whole.
 
-use contract::{EtcdClusterSpec, Snapshot, TlsRole, TlsSecrets, names};
+use contract::{EtcdClusterSpec, MemberId, Pod, Snapshot, TlsRole, TlsSecrets, names};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use serde_json::Value;
 
@@ -66,6 +66,25 @@ pub(super) fn judge_tls(
             });
         }
     }
+}
+
+/// A listed member other than `except` whose pod does not listen at the address that peers have for it.
+pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<MemberId> {
+    let listens_plain = |pod: &Pod| {
+        let plain = pod.annotations.get(names::PLAIN_ANNOTATION);
+        let mut plain = plain.into_iter().flat_map(|plain| plain.split(','));
+        pod.peer_secret.is_none() || plain.any(|who| who == names::PLAIN_PEERS)
+    };
+    let rows = snapshot.etcd.membership.seen()?.members.iter();
+    let mut rows = rows.filter(|row| row.id != except);
+    let other = rows.find(|row| {
+        let mut pods = own_pods(snapshot);
+        row.peer_urls.iter().any(|url| {
+            let pod = pods.find(|pod| names::member_of_url(url) == Some(pod.name.as_str()));
+            pod.is_some_and(|pod| listens_plain(pod) != url.starts_with("http://"))
+        })
+    });
+    other.map(|row| row.id)
 }
 
 /// Whether etcd's list has an address in plain text for the member. Where nobody shows the list: whether the status

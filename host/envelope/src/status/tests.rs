@@ -227,3 +227,77 @@ fn an_id_that_no_member_answers_with_is_refused() {
     let told = words(nameless, &snapshot);
     assert!(told.contains("no cluster id is known"), "{told}");
 }
+
+/// By a vote less a living cluster would be taken for one that cannot elect anybody any more, and be given up.
+#[test]
+fn whoever_voted_goes_on_voting_until_the_list_says_otherwise() {
+    let mut resource = resource();
+    resource.status["memberRecords"] = json!([1, 2, 3].map(record));
+    resource.status["clusterId"] = json!(CLUSTER_ID);
+    let mut unread = snapshot_of(resource.clone());
+    unread.etcd.membership = Observed::Unknown("no leader".to_owned());
+    let demoted = |snapshot: &Snapshot| {
+        let mut status = honest();
+        status.member_records[2].role = MemberRole::Learner;
+        words(status, snapshot)
+    };
+    for snapshot in [&snapshot_of(resource), &unread] {
+        let told = demoted(snapshot);
+        assert!(told.contains("member a-3 votes"), "{told}");
+    }
+    let mut status = honest();
+    status.member_records.pop();
+    let told = words(status, &unread);
+    assert!(
+        told.contains("member a-3 is listed and forgotten"),
+        "{told}"
+    );
+}
+
+/// What the status says of plain text is believed while nobody shows etcd's list.
+#[test]
+fn nobody_is_said_to_be_reached_in_plain_text_who_is_not() {
+    let by = |scheme: &str| {
+        let mut snapshot = snapshot_of(resource());
+        if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+            for url in list.members.iter_mut().flat_map(|row| &mut row.peer_urls) {
+                *url = url.replace("http://", scheme);
+            }
+        }
+        let mut status = honest();
+        status.member_records[2].plain_peer = true;
+        words(status, &snapshot)
+    };
+    assert_eq!(by("http://"), "");
+    let told = by("https://");
+    assert!(
+        told.contains("nobody reaches member a-3 in plain"),
+        "{told}"
+    );
+}
+
+/// A disk that the member is not on would make its pod one of a birth that came late.
+#[test]
+fn a_member_with_its_data_in_its_pod_is_on_no_claim() {
+    let mut snapshot = snapshot_of(resource());
+    let volume = serde_json::from_value(json!({
+        "name": "a-3", "uid": "claim-3", "resourceVersion": "1", "owner": "uid-a", "created": 0, "phase": "Bound",
+    }));
+    snapshot.objects.volumes = Observed::Seen(vec![volume.expect("a claim")]);
+    let mut told = |claim: Option<&str>| {
+        let pod = serde_json::from_value(json!({
+            "name": "a-3", "uid": "uid-3", "resourceVersion": "1", "owner": "uid-a", "created": 0,
+            "phase": "Running", "claim": claim,
+        }));
+        snapshot.objects.pods = Observed::Seen(vec![pod.expect("a pod")]);
+        let mut status = honest();
+        status.member_records[2].disk = Some("claim-3".to_owned());
+        words(status, &snapshot)
+    };
+    assert_eq!(told(Some("a-3")), "");
+    let within = told(None);
+    assert!(
+        within.contains("the disk of member a-3 is another one"),
+        "{within}"
+    );
+}

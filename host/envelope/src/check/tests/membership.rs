@@ -236,3 +236,35 @@ fn leadership_moves_from_the_expected_leader_to_a_healthy_voter() {
     assert_eq!(rule(&moving(2, 3), &fresh()), "LeaderChanged");
     assert_eq!(rule(&moving(1, 2), &fresh().silent(2)), "NotHealthyVoter");
 }
+
+/// Nobody can dial it until it listens there.
+#[test]
+fn one_member_at_a_time_gets_another_address() {
+    let mut resource = resource();
+    resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "peers"}}});
+    let secure = |id: u64| format!("https://a-{id}.a.ns.svc:2380");
+    let turn = |id: u64| {
+        let member = MemberId(id);
+        let peer_urls = vec![secure(id)];
+        change(Effect::UpdateMember { member, peer_urls }, 2)
+    };
+    assert_eq!(rule(&turn(2), &fresh_of(&resource)), "");
+    let silent = fresh_of(&resource).silent(3);
+    assert_eq!(rule(&turn(2), &silent), "TooFewHealthy");
+    let mut snapshot = crate::fixtures::snapshot_of(resource);
+    let pod = serde_json::from_value(json!({
+        "name": "a-3", "uid": "uid-3", "resourceVersion": "1", "owner": "uid-a", "created": 0, "phase": "Running",
+    }));
+    snapshot.objects.pods = Observed::Seen(vec![pod.expect("a pod")]);
+    let rules = |snapshot: &contract::Snapshot| -> Vec<&str> {
+        let refusals = crate::permit(&crate::fixtures::decision(vec![turn(2)]), snapshot)
+            .err()
+            .unwrap_or_default();
+        refusals.iter().map(crate::Refusal::rule).collect()
+    };
+    assert_eq!(rules(&snapshot), [""; 0]);
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        list.members[2].peer_urls = vec![secure(3)];
+    }
+    assert_eq!(rules(&snapshot), ["Outstanding"]);
+}

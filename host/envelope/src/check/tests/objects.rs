@@ -182,6 +182,34 @@ fn a_birth_deletes_only_what_it_did_not_plan() {
     assert_eq!(rule(&stale, &fresh()), "NotBirth");
 }
 
+/// A module that never records its cluster would be free to throw it away.
+#[test]
+fn whom_a_quorum_counts_as_a_member_is_not_deleted_as_if_nothing_were_born() {
+    for kind in [ObjectKind::Pod, ObjectKind::PersistentVolumeClaim] {
+        let mut one = delete(kind);
+        one.pre.birth_token = Some("t1".to_owned());
+        assert_eq!(rule(&one, &fresh_of(&unborn())), "StillMember");
+        let mut forming = fresh_of(&unborn());
+        forming.etcd.membership = Observed::Unknown("no leader".to_owned());
+        assert_eq!(rule(&one, &forming), "");
+    }
+}
+
+#[test]
+fn clients_get_their_service_once_the_cluster_is_recorded() {
+    let clients = apply("service", service_json());
+    assert_eq!(
+        rule(&clients, &fresh_of(&unborn()).without_object()),
+        "Unborn"
+    );
+    assert_eq!(rule(&clients, &fresh().without_object()), "");
+    let mut peers = service_json();
+    peers["metadata"]["name"] = json!("a");
+    let peers = apply("service", peers);
+    let unborn = fresh_of(&unborn()).without_object();
+    assert_eq!(rule(&peers, &unborn), "");
+}
+
 /// A voter that comes back empty forgets what it acknowledged, under the id that acknowledged it.
 #[test]
 fn only_a_member_that_has_not_voted_joins() {

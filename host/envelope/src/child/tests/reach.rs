@@ -65,6 +65,27 @@ fn a_quorum_is_counted_by_etcds_list() {
     );
 }
 
+/// While nobody shows the list, those that voted still may.
+#[test]
+fn a_quorum_is_counted_by_the_status_where_nobody_shows_the_list() {
+    let mut resource = resource();
+    resource.spec["size"] = json!(1);
+    resource.status["memberRecords"] =
+        json!([1, 2, 3].map(|id| json!({"name": format!("a-{id}"), "role": "Voter"})));
+    let mut snapshot = snapshot_of(resource);
+    snapshot.etcd.membership = Observed::Unknown("no leader".to_owned());
+    let rules = |kept: i64| {
+        let mut budget = budget_json();
+        budget["spec"]["minAvailable"] = json!(kept);
+        permit(
+            &decision(vec![apply("podDisruptionBudget", budget)]),
+            &snapshot,
+        )
+    };
+    assert_eq!(rules(2), Ok(()));
+    assert!(rules(1).is_err());
+}
+
 /// A selector with one label more selects nobody.
 #[test]
 fn a_selector_with_a_further_label_is_refused() {
