@@ -33,8 +33,9 @@ pub(super) async fn add_learner(
         if !answer.as_ref().is_err_and(etcd::Error::is_of_connections) {
             break;
         }
-        let next = connection(follower, pass, memory).await?;
-        answer = next.add_learner(peer_urls).await;
+        if let Ok(next) = connection(follower, pass, memory).await {
+            answer = next.add_learner(peer_urls).await;
+        }
     }
     answer.map(drop).map_err(error)
 }
