@@ -140,19 +140,17 @@ fn is_stopped(truth: &Truth) -> bool {
     if truth.cluster.is_none() {
         return truth.pods.is_empty() && truth.claims.is_empty() && truth.services.is_empty();
     }
-    let mut names: Vec<&str> = truth
-        .members
-        .iter()
-        .map(|member| member.name.as_str())
-        .collect();
-    names.sort_unstable();
+    // Whom a late request added while the others stopped never started, and leaves when they start again.
+    let members = truth.members.iter();
+    let members = members.filter(|member| !member.learner || member.started);
+    let names: Vec<&str> = members.clone().map(|member| member.name.as_str()).collect();
     // A claim that somebody deletes meanwhile is missed when the members start again, and one that a late request made
     // is cleared away then.
     let is_theirs = |claim: &&String| names.contains(&claim.as_str());
     let kept = truth.claims.iter().filter(is_theirs).count() >= majority(names.len());
     truth.pods.is_empty()
         && kept
-        && truth.members.iter().all(|member| !member.learner)
+        && members.clone().all(|member| !member.learner)
         && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())
 }
 

@@ -55,6 +55,9 @@ impl World {
         let (kind, name) = ownerless[self.rng.usize(0..ownerless.len())].clone();
         self.tell(|_| format!("      {} {name} is collected", kind.name()));
         self.remove(kind, &name, None);
+        if kind == Kind::PodDisruptionBudget {
+            self.budget_went = Some(self.now);
+        }
         self.changed = true;
         self.settle();
         self.collect_later();

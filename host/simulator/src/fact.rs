@@ -148,7 +148,8 @@ pub struct Truth {
     /// `minAvailable` of the budget.
     pub budget: Option<String>,
     /// No budget can be: somebody else's has its name, or Services and a budget would not select pods that the archived
-    /// operator made and that are still to be taken over.
+    /// operator made and that are still to be taken over. Somebody else's that was collected a moment ago may still be
+    /// there in the last look.
     pub unguardable: bool,
 }
 

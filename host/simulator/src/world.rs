@@ -73,6 +73,8 @@ pub(crate) struct World {
     /// Its store answers.
     pub(crate) store: bool,
     pub(crate) strangers: Strangers,
+    /// When the last budget of one that is gone was collected.
+    pub(crate) budget_went: Option<i64>,
     writes: u32,
 }
 
@@ -158,6 +160,7 @@ impl World {
             guard: None,
             store: true,
             strangers: Strangers::default(),
+            budget_went: None,
             writes: 0,
         }
     }
@@ -209,6 +212,7 @@ impl World {
             guard,
             store,
             strangers,
+            budget_went,
             writes,
         } = self;
         (
@@ -224,7 +228,7 @@ impl World {
         )
             .hash(hasher);
         (acknowledged, electing, founded, writes).hash(hasher);
-        (stored, proven, strangers).hash(hasher);
+        (stored, proven, strangers, budget_went).hash(hasher);
         format!("{restores:?} {guard:?}").hash(hasher);
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }

@@ -9,6 +9,9 @@ use crate::etcd::{Data, QUOTA};
 use crate::fact::{MemberTruth, Truth};
 use crate::secrets::is_secure;
 
+/// As long as caches stand still, or the next look is away.
+const STALE_MS: i64 = 20_000;
+
 impl World {
     fn blank_pods(&self) -> Vec<String> {
         let pods = self.kube.pods.values();
@@ -128,6 +131,7 @@ impl World {
             unguardable: {
                 let mut budgets = self.kube.budgets.values();
                 self.kube.resource.is_being_taken_over()
+                    || self.budget_went.is_some_and(|at| self.now < at + STALE_MS)
                     || budgets.any(|budget| !self.is_own(&budget.owner))
             },
             budget: self

@@ -6,7 +6,7 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fixture::{NAME, NAMESPACE, World, effects, healthy, reports, written};
+use crate::fixture::{NAME, NAMESPACE, World, effects, healthy, member, reports, written};
 
 /// The time of the fixture.
 const NOW: &str = "2026-11-18T11:06:40Z";
@@ -74,6 +74,23 @@ fn said(world: &World) -> String {
         .filter(|finding| finding.reason == Reason::BackupBeforeChange)
         .map(|finding| finding.message.clone())
         .collect()
+}
+
+/// Found by the simulator: cut off for two seconds, a member was given the new image by the first look after it.
+#[test]
+fn a_member_that_runs_and_is_down_waits_for_the_backup_as_well() {
+    let image = format!("SetImage Pod {}", member(2));
+    let moved = |world: &World| {
+        let effects = effects(&world.decide());
+        effects.iter().any(|effect| effect.starts_with(&image))
+    };
+    let mut down = upgrading().silent(2);
+    down.pods()[2].running = true;
+    assert!(moved(&down), "nobody asks for a backup");
+    let mut asked = down.guarded(&[guard(&ALL, &EtcdBackupStatus::default())]);
+    assert!(!moved(&asked));
+    asked.pods()[2].running = false;
+    assert!(moved(&asked), "its image may be what keeps it down");
 }
 
 #[test]

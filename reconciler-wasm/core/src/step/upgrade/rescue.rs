@@ -2,7 +2,7 @@
 //!
 //! It has nothing to lose by it. One at a time all the same, because an image may be one that does not run.
 
-use contract::{Action, FindingKind, Pod, Reason};
+use contract::{Action, FindingKind, Pod, Reason, RiskyAct};
 
 use super::plan::{
     self, Direction, Plan, Stage, is_on_its_way, is_restart_due, is_restart_pending, plan,
@@ -10,7 +10,7 @@ use super::plan::{
 };
 use super::{on_quorum, set_image};
 use crate::assess::{Disk, Living, Member, Situation};
-use crate::step::{SOON, Step};
+use crate::step::{SOON, Step, guard};
 use crate::validate::Cluster;
 
 /// Gives a voter that is down the image it is to have. Says whether it did.
@@ -32,7 +32,7 @@ pub(in crate::step) fn rescue(
     {
         return false;
     }
-    let rescued = living
+    let down: Vec<&Member<'_>> = living
         .voters()
         .filter(|member| {
             // One that never answered has nothing to return to, and is replaced when it stays away.
@@ -40,6 +40,15 @@ pub(in crate::step) fn rescue(
             let is_down = !member.is_healthy() && !living.is_freed(member);
             is_down && member.disk == Disk::Kept && has_run
         })
+        .collect();
+    // What runs is not kept down by its image, so it waits for the backup that is asked for.
+    let runs = |member: &Member<'_>| member.pod.is_some_and(|pod| pod.running);
+    let waits = stage.is_some()
+        && down.iter().any(|member| runs(member))
+        && guard::why_not(situation, RiskyAct::Upgrade, &cluster.image, step).is_some();
+    let rescued = down
+        .into_iter()
+        .filter(|member| !waits || !runs(member))
         .find_map(|member| {
             let pod = member
                 .pod
