@@ -195,6 +195,8 @@ pub struct End {
     pub truth: Truth,
     /// It reached the goal and then rested.
     pub rested: bool,
+    /// It can never reach the goal, and nothing was done in its last passes.
+    pub still: bool,
     /// Reasons in the last report.
     pub reasons: Vec<Reason>,
     /// Passes.

@@ -19,7 +19,7 @@ use crate::world::World;
 const PATIENCE: i64 = 2_400_000;
 /// How long a cluster that cannot come back is watched.
 const VIGIL: i64 = 500_000;
-/// Passes without an action at the goal that count as rest.
+/// Passes without an action at the goal, or where it can never be reached, that count as rest.
 const RESTING: u32 = 3;
 /// So many passes in a row that act on a world which did not move are a loop.
 const SPINNING: u32 = 12;
@@ -40,7 +40,7 @@ pub fn simulate(
     let mut world = World::new(plan, tell);
     let mut operator = Operator::new();
     let calm = plan.calm_from();
-    let mut rest = 0;
+    let (mut rest, mut still) = (0, 0);
     let last = loop {
         operator.wait(&mut world);
         let Some(pass) = operator.pass(&mut world, decide) else {
@@ -48,12 +48,15 @@ pub fn simulate(
         };
         let now = world.now;
         if now >= calm {
-            rest = if pass.acted || !is_goal(&world.truth()) {
-                0
-            } else {
-                rest + 1
+            let truth = world.truth();
+            let rests = |before: u32, is_so: bool| {
+                if pass.acted || !is_so { 0 } else { before + 1 }
             };
-            let given_up = now >= calm + VIGIL && is_hopeless(&world.truth());
+            (rest, still) = (
+                rests(rest, is_goal(&truth)),
+                rests(still, is_hopeless(&truth)),
+            );
+            let given_up = now >= calm + VIGIL && still >= RESTING;
             if rest >= RESTING || given_up || now >= calm + PATIENCE || operator.passes >= MANY {
                 break pass;
             }
@@ -75,6 +78,7 @@ pub fn simulate(
         calm,
         truth,
         rested: rest >= RESTING,
+        still: still >= RESTING,
         reasons,
         passes: operator.passes,
         last_words,

@@ -118,7 +118,7 @@ pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Vio
     let voters = before.members.iter().filter(|member| !member.learner);
     let (kept, needed) = match deed {
         Deed::Promoted(_) if !before.unguardable => (&before.budget, majority(voters.count() + 1)),
-        Deed::Guarded { kept } if before.confirmed => (kept, majority(voters.count())),
+        Deed::Guarded { kept } if before.cluster.is_some() => (kept, majority(voters.count())),
         Deed::Promoted(_)
         | Deed::Guarded { .. }
         | Deed::Added(_)

@@ -15,37 +15,15 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         calm,
         truth,
         rested,
+        still: _,
         reasons,
         passes,
         last_words,
         status,
         generation,
     } = &history.end;
-    // Nobody can know what became of disks that nobody uses.
-    if is_hopeless(truth) && truth.size == 0 && truth.pods.is_empty() {
-        return None;
-    }
     if is_hopeless(truth) {
-        let said = reasons.iter().any(|reason| {
-            matches!(
-                reason,
-                Reason::QuorumLost
-                    | Reason::DataLost
-                    | Reason::RecoveringQuorum
-                    | Reason::Restoring
-                    | Reason::RestoreWaiting
-                    | Reason::AwaitingAdoption
-            )
-        });
-        return if said && truth.said_available != Some(true) {
-            busy_while_hopeless(history)
-        } else {
-            violation(
-                "a cluster that lost its quorum says so",
-                *at,
-                format!("{reasons:?}: {last_words:?}, {truth:?}"),
-            )
-        };
+        return judge_hopeless(history);
     }
     let untold = untold(truth, status, *generation);
     if *rested && is_told(truth) && untold.is_empty() {
@@ -73,6 +51,64 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     violation(promise, *at, words)
 }
 
+/// Who can have no quorum says so, destroys nothing, and comes to rest.
+fn judge_hopeless(history: &History) -> Option<Violation> {
+    let End {
+        at,
+        calm,
+        truth,
+        rested,
+        still,
+        reasons,
+        passes,
+        last_words,
+        status,
+        generation,
+    } = &history.end;
+    // Nobody can know what became of disks that nobody uses.
+    let is_asleep = truth.size == 0 && truth.pods.is_empty();
+    let said = reasons.iter().any(|reason| {
+        matches!(
+            reason,
+            Reason::QuorumLost
+                | Reason::DataLost
+                | Reason::RecoveringQuorum
+                | Reason::Restoring
+                | Reason::RestoreWaiting
+                | Reason::AwaitingAdoption
+        )
+    });
+    if !is_asleep && !(said && truth.said_available != Some(true)) {
+        return violation(
+            "a cluster that lost its quorum says so",
+            *at,
+            format!("{reasons:?}: {last_words:?}, {truth:?}"),
+        );
+    }
+    if !is_asleep && let Some(busy) = busy_while_hopeless(history) {
+        return Some(busy);
+    }
+    if !rested && !still {
+        let since = at - calm;
+        return violation(
+            "a cluster that lost its quorum rests",
+            *at,
+            format!(
+                "{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}"
+            ),
+        );
+    }
+    let untold = untold(truth, status, *generation);
+    if untold.is_empty() {
+        return None;
+    }
+    violation(
+        "the status claims what is so",
+        *at,
+        format!("{untold:?}: {last_words:?}, {truth:?}, {status:?}"),
+    )
+}
+
 /// Whether `Available` says what is so. Who is being stopped, or has no space left, is not available either way.
 fn is_told(truth: &Truth) -> bool {
     let serves = truth.confirmed && truth.size > 0 && !truth.alarmed;
@@ -82,7 +118,7 @@ fn is_told(truth: &Truth) -> bool {
     }
 }
 
-/// Nothing is destroyed once the quorum is lost for good.
+/// Nothing is destroyed once the quorum is lost for good, and nothing is asked of etcd that only a leader can grant.
 fn busy_while_hopeless(history: &History) -> Option<Violation> {
     history.facts.iter().find_map(|fact| match fact {
         Fact::Deed {
@@ -108,6 +144,10 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)
+            | Deed::Moved(_)
+            | Deed::Compacted(_)
+            | Deed::Defragmented(_)
+            | Deed::Disarmed(_)
             | Deed::DeletedClaim(_)
             | Deed::DeletedPod(_) => violation(
                 "without a quorum nothing is destroyed",
@@ -117,10 +157,6 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             Deed::StartedNew(_)
             | Deed::StartedAlone(_)
             | Deed::Restarted(_)
-            | Deed::Moved(_)
-            | Deed::Compacted(_)
-            | Deed::Defragmented(_)
-            | Deed::Disarmed(_)
             | Deed::GaveUp
             | Deed::Guarded { .. }
             | Deed::Wrote(_) => None,

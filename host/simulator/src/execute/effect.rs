@@ -141,7 +141,6 @@ impl World {
                 return Err("there is no store");
             }
         };
-        self.moves += 1;
         if let Some(stranger) = trespass {
             let what = format!("{} of {stranger}", effect.name());
             self.facts.push(Fact::Trespassed { at: self.now, what });

@@ -48,6 +48,8 @@ impl World {
             }
             Effect::AppendNoop => {
                 self.etcd.propose(cluster, &peers, Op::Noop)?;
+                // Each entry lets the log grow: who lags behind may need many.
+                self.moves += 1;
                 Deed::Wrote("AppendNoop")
             }
             Effect::Disarm { kind: _, member } => {

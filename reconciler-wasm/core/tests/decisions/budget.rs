@@ -1,6 +1,7 @@
 //! How many members evictions leave, whoever joins or leaves.
 
-use contract::{ObjectKind, Observed, OutcomeKind, PastOutcome, Reason};
+use contract::{Child, Effect, ObjectKind, Observed, OutcomeKind, PastOutcome, Reason};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 
 use crate::fixture::{World, effects, healthy, id, reports};
@@ -83,4 +84,23 @@ fn no_vote_is_given_while_nobody_knows_what_the_budget_keeps() {
     let decision = world.decide();
     assert_eq!(position(&effects(&decision), "Promote"), None);
     assert!(reports(&decision, Reason::KubernetesUnreadable));
+}
+
+/// The members that are remembered come back with their votes, whatever is asked for meanwhile.
+#[test]
+fn a_budget_is_not_lowered_while_nobody_confirms_who_votes() {
+    let edited = healthy(5).wanting(3).without_list();
+    assert_eq!(position(&effects(&edited.decide()), APPLIED), None);
+    let lowered = edited.keeping(Some("2")).decide();
+    let kept = lowered
+        .actions
+        .iter()
+        .find_map(|action| match &action.effect {
+            Effect::Apply { object } => match &**object {
+                Child::PodDisruptionBudget(budget) => budget.spec.as_ref()?.min_available.clone(),
+                _ => None,
+            },
+            _ => None,
+        });
+    assert_eq!(kept, Some(IntOrString::Int(3)));
 }

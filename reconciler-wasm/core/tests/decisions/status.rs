@@ -43,6 +43,24 @@ fn a_quorum_that_could_not_be_asked_is_unknown_and_not_lost() {
     assert_eq!(available(&world), ConditionStatus::False);
 }
 
+/// What was counted while it was healthy is not what is ready now.
+#[test]
+fn nobody_is_ready_once_the_quorum_is_lost() {
+    let mut world = healthy(3);
+    assert_eq!(world.status.ready_members, 3);
+    world = world.silent(1).silent(2).without_list();
+    for pod in &mut world.pods()[1..] {
+        pod.running = false;
+    }
+    let status = written(&world.decide()).unwrap();
+    assert_eq!((status.size, status.ready_members), (3, 0));
+    assert!(status.members.ready.is_empty());
+    assert_eq!(status.members.unready, [member(0), member(1), member(2)]);
+    let mut conditions = status.conditions.iter();
+    let available = conditions.find(|one| one.kind == "Available").unwrap();
+    assert_eq!(available.status, ConditionStatus::False);
+}
+
 #[test]
 fn a_condition_holds_since_it_turned_whatever_is_said_of_it_since() {
     let one = healthy(3).silent(1).settle();
