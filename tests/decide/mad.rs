@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(13) {
+    let effect = match whim.pick(15) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -80,12 +80,26 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             member: Some(member.id),
         },
         11 => Effect::AppendNoop,
-        _ => {
+        12 => {
             pre.birth_token = Some(whim.0.to_string());
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
         }
+        13 => {
+            pre.birth_token = planned(snapshot);
+            delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
+        }
+        _ => {
+            pre.birth_token = planned(snapshot);
+            delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
     };
     Some(Action { effect, pre })
+}
+
+/// The token of the birth that goes on.
+fn planned(snapshot: &Snapshot) -> Option<String> {
+    let token = snapshot.resource.status.pointer("/birth/token")?;
+    token.as_str().map(str::to_owned)
 }
 
 fn preconditions(snapshot: &Snapshot) -> Preconditions {
