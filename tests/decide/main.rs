@@ -15,6 +15,7 @@ mod dialects;
 mod foresight;
 mod goal;
 mod guards;
+mod hopeless;
 mod idle;
 mod invariants;
 mod linear;

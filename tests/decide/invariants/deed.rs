@@ -118,7 +118,12 @@ pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Vio
     let voters = before.members.iter().filter(|member| !member.learner);
     let (kept, needed) = match deed {
         Deed::Promoted(_) if !before.unguardable => (&before.budget, majority(voters.count() + 1)),
-        Deed::Guarded { kept } if before.cluster.is_some() => (kept, majority(voters.count())),
+        // Whom a restore has given up has no vote in what comes of it.
+        Deed::Guarded { kept }
+            if before.cluster.is_some() && before.restoring != Some(RestorationStage::Filling) =>
+        {
+            (kept, majority(voters.count()))
+        }
         Deed::Promoted(_)
         | Deed::Guarded { .. }
         | Deed::Added(_)

@@ -78,7 +78,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
                 | Reason::AwaitingAdoption
         )
     });
-    if !is_asleep && !(said && truth.said_available != Some(true)) {
+    if !is_asleep && (!said || truth.said_available == Some(true)) {
         return violation(
             "a cluster that lost its quorum says so",
             *at,
