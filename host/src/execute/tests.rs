@@ -279,11 +279,17 @@ async fn an_object_of_somebody_else_is_left_alone_and_remembered() {
 /// The API server refuses it in any other version: a request that arrives late undoes nothing.
 #[tokio::test]
 async fn an_object_is_applied_in_the_version_that_was_decided_on() {
-    let path = format!("{SERVICES}/kv-client");
+    let path = format!("{SERVICES}/kv");
+    let mut peers = service(Some("r1"));
+    peers["metadata"]["name"] = json!("kv");
     let server = api_server()
-        .answering("GET", &path, 200, service(Some("r1")))
-        .answering("PATCH", &path, 200, service(Some("r1")));
-    let mut action = apply_service();
+        .answering("GET", &path, 200, peers.clone())
+        .answering("PATCH", &path, 200, peers);
+    let wrap = |value| Child::Service(serde_json::from_value(value).expect("a Service"));
+    let mut action = apply(
+        json!({"metadata": {"name": "kv", "namespace": "infra"}}),
+        wrap,
+    );
     let uid = "s1".to_owned();
     action.pre.object = Some(ObjectPrecondition::Present { uid });
     action.pre.object_version = Some("8".to_owned());
