@@ -208,7 +208,9 @@ impl Operator {
             .outcomes
             .iter()
             .any(|past| past.outcome == OutcomeKind::Done);
-        self.spinning = if wrote && world.moves == moves {
+        // Who cannot see what became of its acts does them again.
+        let is_blind = !world.api || is_during(world, Fault::StaleCache);
+        self.spinning = if wrote && world.moves == moves && !is_blind {
             self.spinning + 1
         } else {
             0

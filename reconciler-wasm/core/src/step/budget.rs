@@ -44,9 +44,15 @@ pub(super) fn keep(
         let learner = living.and_then(Living::learner);
         learner.is_some() && is_as_wanted(found, cluster, most + 1)
     };
+    // While nobody confirms who votes, whoever was a learner may have got its vote unseen.
+    let is_unknown = living.is_some_and(|living| living.membership.is_none())
+        && situation.memory.asleep_since.is_none();
     let found = found(situation, &name);
     if !found.is_some_and(|found| {
-        found.deleted.is_some() || is_as_wanted(found, cluster, most) || is_raised(found)
+        found.deleted.is_some()
+            || is_as_wanted(found, cluster, most)
+            || is_raised(found)
+            || (is_unknown && keeps_more(found, cluster, most))
     }) {
         apply(cluster, situation, found, most, step);
     }
@@ -93,6 +99,15 @@ fn found<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a DisruptionBudg
 
 fn is_as_wanted(found: &DisruptionBudget, cluster: &Cluster, voters: usize) -> bool {
     found.min_available.as_deref() == Some(quorum(voters).to_string().as_str())
+        && found.selector == cluster.dialect.labels(&cluster.name)
+}
+
+fn keeps_more(found: &DisruptionBudget, cluster: &Cluster, voters: usize) -> bool {
+    let kept = found
+        .min_available
+        .as_deref()
+        .and_then(|kept| kept.parse().ok());
+    kept.is_some_and(|kept: usize| kept > quorum(voters))
         && found.selector == cluster.dialect.labels(&cluster.name)
 }
 

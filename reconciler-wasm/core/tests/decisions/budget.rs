@@ -86,6 +86,14 @@ fn no_vote_is_given_while_nobody_knows_what_the_budget_keeps() {
     assert!(reports(&decision, Reason::KubernetesUnreadable));
 }
 
+/// Found by the simulator: it got its vote, its node was cut off before anybody looked, and the size was edited down.
+#[test]
+fn a_budget_that_counts_a_learner_stays_while_nobody_confirms_who_votes() {
+    let cut_off = healthy(3).with_learner(3, true).wanting(1).without_list();
+    let raised = cut_off.keeping(Some("3"));
+    assert_eq!(position(&effects(&raised.decide()), APPLIED), None);
+}
+
 /// The members that are remembered come back with their votes, whatever is asked for meanwhile.
 #[test]
 fn a_budget_is_not_lowered_while_nobody_confirms_who_votes() {
