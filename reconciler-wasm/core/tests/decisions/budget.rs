@@ -40,6 +40,21 @@ fn a_budget_is_right_before_a_member_leaves() {
     assert_eq!(effects[1], format!("RemoveMember {}", id(4)));
 }
 
+/// A request that arrives late is refused by the API server where something was written since.
+#[test]
+fn a_budget_is_written_onto_the_version_that_was_seen() {
+    let mut world = healthy(5).wanting(3).keeping(None);
+    if let Observed::Seen(budgets) = &mut world.snapshot.objects.disruption_budgets {
+        budgets[0].resource_version = "77".to_owned();
+    }
+    let decision = world.decide();
+    let budget = Some(ObjectKind::PodDisruptionBudget);
+    let mut actions = decision.actions.iter();
+    let written = actions.find(|action| action.effect.kind() == budget);
+    let version = written.unwrap().pre.object_version.as_deref();
+    assert_eq!(version, Some("77"));
+}
+
 #[test]
 fn a_budget_is_raised_before_a_learner_gets_its_vote() {
     let effects = effects(&about_to_be_four().decide());
