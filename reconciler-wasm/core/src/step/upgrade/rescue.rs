@@ -81,7 +81,7 @@ pub(in crate::step) fn rescue(
     true
 }
 
-/// Whether it has the planned image and has not answered with it. Without its data it never will.
+/// Whether it has the planned image and has not answered with it. Without its data, or a node, it never will.
 fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
     !member.answers()
         && member.disk == Disk::Kept
@@ -89,7 +89,7 @@ fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
         && member
             .pod
             .zip(stage)
-            .is_some_and(|(pod, stage)| pod.image == stage.image)
+            .is_some_and(|(pod, stage)| pod.image == stage.image && pod.unschedulable.is_none())
 }
 
 /// Whether the member's data can be read by the stage's version. Within what members run, that is where its image has
