@@ -144,9 +144,8 @@ pub(super) async fn apply(
 }
 
 /// With the precondition `Present` it is a forced server-side apply onto that very object, in that very version if one is
-/// given. With `Absent` a pod or a claim
-/// is created, which can never overwrite; a Service or a budget is applied without force, so that later applies own its
-/// fields, and an object that somebody made in the meantime is a conflict.
+/// given. With `Absent` a pod or a claim is created, which can never overwrite; a Service or a budget is applied without
+/// force, so that later applies own its fields, and an object that somebody made in the meantime is a conflict.
 async fn put<K>(
     executor: &Executor,
     pass: &Pass<'_>,

@@ -78,9 +78,9 @@ pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<Mem
     let rows = snapshot.etcd.membership.seen()?.members.iter();
     let mut rows = rows.filter(|row| row.id != except);
     let other = rows.find(|row| {
-        let mut pods = own_pods(snapshot);
         row.peer_urls.iter().any(|url| {
-            let pod = pods.find(|pod| names::member_of_url(url) == Some(pod.name.as_str()));
+            let name = names::member_of_url(url);
+            let pod = own_pods(snapshot).find(|pod| name == Some(pod.name.as_str()));
             pod.is_some_and(|pod| listens_plain(pod) != url.starts_with("http://"))
         })
     });

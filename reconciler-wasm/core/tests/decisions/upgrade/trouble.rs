@@ -172,6 +172,24 @@ fn a_member_is_given_back_its_image_although_another_one_has_lost_its_disk() {
     assert_eq!(given_image(&decision), image("3.6.20"));
 }
 
+/// Nor does one that no node takes.
+#[test]
+fn a_member_is_given_an_image_that_can_be_had_although_no_node_takes_another_one() {
+    let mut world = healthy(3)
+        .asking("3.6.20")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found")
+        .given(2, "3.6.20")
+        .silent(2)
+        .without_list();
+    let pod = world.pod(2);
+    (pod.running, pod.ready) = (false, false);
+    pod.unschedulable = Some("volume node affinity conflict".to_owned());
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
+    assert_eq!(given_image(&decision), image("3.6.20"));
+}
+
 /// Who has no leader says all the same which version it runs, and that the cluster has not gone further.
 #[test]
 fn a_member_without_a_leader_keeps_the_way_back_open() {
