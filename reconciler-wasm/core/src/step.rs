@@ -168,7 +168,16 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
         if !inherit::attend(cluster, situation, &mut step) {
             step.findings.extend(cluster.tls.findings());
             take(cluster, situation, &mut step);
-            failures::tell(&situation.snapshot.outcomes, &mut step);
+            let outcomes = &situation.snapshot.outcomes;
+            failures::tell(outcomes, &mut step);
+            if let Stage::Formed { living, .. } = &situation.stage {
+                failures::tell_broken_connections(
+                    outcomes,
+                    living,
+                    situation.snapshot.now,
+                    &mut step,
+                );
+            }
         }
     }
     step.findings.sort_by_key(|finding| rank(finding.kind));

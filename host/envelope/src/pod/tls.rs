@@ -68,7 +68,7 @@ pub(super) fn judge_tls(
     }
 }
 
-/// A listed member other than `except` whose pod does not listen at the address that peers have for it.
+/// A listed member other than `except` whose pod listens at none of the addresses that peers have for it.
 pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<MemberId> {
     let listens_plain = |pod: &Pod| {
         let plain = pod.annotations.get(names::PLAIN_ANNOTATION);
@@ -78,11 +78,13 @@ pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<Mem
     let rows = snapshot.etcd.membership.seen()?.members.iter();
     let mut rows = rows.filter(|row| row.id != except);
     let other = rows.find(|row| {
-        row.peer_urls.iter().any(|url| {
+        let addresses = row.peer_urls.iter().filter_map(|url| {
             let name = names::member_of_url(url);
-            let pod = own_pods(snapshot).find(|pod| name == Some(pod.name.as_str()));
-            pod.is_some_and(|pod| listens_plain(pod) != url.starts_with("http://"))
-        })
+            let pod = own_pods(snapshot).find(|pod| name == Some(pod.name.as_str()))?;
+            Some(listens_plain(pod) == url.starts_with("http://"))
+        });
+        let listens: Vec<bool> = addresses.collect();
+        !listens.is_empty() && !listens.contains(&true)
     });
     other.map(|row| row.id)
 }

@@ -5,9 +5,18 @@
 use contract::{FindingKind, Millis, OutcomeKind, PastOutcome, Reason, SUCCESSOR_REFUSED};
 
 use super::{LATER, Step};
+use crate::assess::Living;
 
 /// How soon to look again after the world turned out to be another than the snapshot's.
 const AFTER_REFUSAL: Millis = Millis::seconds(1);
+
+/// For how long members answer before etcd's word that they are not connected is one for a person: connections that only
+/// broke are made again within seconds.
+const LONG_CONNECTED: Millis = Millis::seconds(60);
+
+/// What etcd answers where the member that is asked takes too few of its own connections for whole
+/// (<https://etcd.io/docs/v3.6/op-guide/configuration/>, `--strict-reconfig-check`).
+const UNHEALTHY: &str = "unhealthy cluster";
 
 /// Actions of the last decision that failed are said, because they are tried again. A refusal on a fresh read is the
 /// normal answer to a world that moved on.
@@ -42,6 +51,34 @@ pub(super) fn tell(outcomes: &[PastOutcome], step: &mut Step) {
             ),
         );
         hold_off(step, LATER);
+    }
+}
+
+/// Says that etcd changes no members because it takes connections between them for broken, though all of them have answered
+/// for long: nothing that this operator does mends a network.
+pub(super) fn tell_broken_connections(
+    outcomes: &[PastOutcome],
+    living: &Living<'_>,
+    now: Millis,
+    step: &mut Step,
+) {
+    let is_said = outcomes
+        .iter()
+        .any(|past| past.outcome == OutcomeKind::Failed && past.message.contains(UNHEALTHY));
+    let have_answered = living
+        .voters()
+        .all(|member| member.up_for(now) >= LONG_CONNECTED);
+    if is_said && have_answered {
+        step.find(
+            FindingKind::Waiting,
+            Reason::Settling,
+            format!(
+                "etcd changes no members and says \"{UNHEALTHY}\", though all voters have answered for more than {} s: they do \
+                 not reach each other. It is tried again. Look for a network policy or a node that keeps members from each \
+                 other's peer port; their logs name the peers that they lost.",
+                LONG_CONNECTED.0 / 1000
+            ),
+        );
     }
 }
 
@@ -93,7 +130,7 @@ fn is_refusal_of_the_api_server(past: &PastOutcome) -> bool {
 
 /// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.
 fn is_not_yet(past: &PastOutcome) -> bool {
-    ["can only promote a learner", "unhealthy cluster"]
+    ["can only promote a learner", UNHEALTHY]
         .iter()
         .any(|words| past.message.contains(words))
 }

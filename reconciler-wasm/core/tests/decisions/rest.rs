@@ -45,6 +45,24 @@ fn what_failed_last_time_is_said_unless_etcd_only_asked_for_patience() {
     assert!(reports(&world.decide(), Reason::ActionFailed));
 }
 
+#[test]
+fn members_that_long_answered_and_are_not_connected_are_said_to_a_person() {
+    let mut world = healthy(3);
+    world.snapshot.outcomes = vec![contract::PastOutcome {
+        effect: "AddLearner".to_owned(),
+        kind: None,
+        target: "shop-x".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: "etcdserver: unhealthy cluster".to_owned(),
+    }];
+    world.status.member_records[2].since = "2026-11-18T11:06:38Z".to_owned();
+    assert!(!reports(&world.decide(), Reason::Settling));
+    world = world.later(60);
+    assert!(reports(&world.decide(), Reason::Settling));
+    world.snapshot.outcomes.clear();
+    assert!(!reports(&world.decide(), Reason::Settling));
+}
+
 /// Fresh eyes found a label that no pod may have told nowhere but in the operator's log.
 #[test]
 fn what_the_api_server_will_not_have_waits_for_a_person() {

@@ -267,4 +267,10 @@ fn one_member_at_a_time_gets_another_address() {
         list.members[2].peer_urls = vec![secure(3)];
     }
     assert_eq!(rules(&snapshot), ["Outstanding"]);
+    // Peers try all addresses of a member.
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        let plain = secure(3).replace("https", "http");
+        list.members[2].peer_urls.push(plain);
+    }
+    assert_eq!(rules(&snapshot), [""; 0]);
 }
