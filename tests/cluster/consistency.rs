@@ -1,6 +1,7 @@
-//! What clients are answered while members are killed, frozen and cut off: one order explains all of it.
+//! What clients are answered while members are killed, frozen, cut off and replaced: one order explains all of it.
 //!
 //! Each client talks to one member and to no other, so that a member that does not know of the others' deeds would show.
+//! Each key is written for a moment, and read once more, of whoever is a member by then, when all is over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,11 +70,44 @@ pub(crate) async fn linearizable(scenario: &mut Scenario) -> Result<()> {
         }
     }
     suffered?;
-    check(keys).await?;
-    cluster.becomes_healthy(3).await
+    cluster.becomes_healthy(3).await?;
+    look_back(scenario, &cluster, &traffic, &mut keys).await?;
+    check(keys).await
 }
 
-/// Kills, freezes and cuts off, and mends whatever it hurt.
+/// Reads every key once more, of one member after the other: no key is in use for as long as a fault lasts, so that no other
+/// read of it comes after one in which it was lost.
+async fn look_back(
+    scenario: &Scenario,
+    cluster: &Cluster,
+    traffic: &Traffic,
+    keys: &mut BTreeMap<u64, Vec<Operation>>,
+) -> Result<()> {
+    let mut members = Vec::new();
+    for member in cluster.member_names().await? {
+        let address = scenario
+            .testbed()
+            .pod_address(scenario.namespace(), &member)
+            .await?;
+        members.push(connect(&format!("http://{address}:2379")).await?);
+    }
+    let (count, last) = (members.len(), members.len() * CLIENTS);
+    for (turn, (key, operations)) in keys.iter_mut().enumerate() {
+        let client = &mut members[turn % count];
+        let began = traffic.now();
+        let name = format!("linear/{key:08}");
+        let answered = perform(client, &name, Asked::Get).await?;
+        operations.push(Operation {
+            client: last,
+            asked: Asked::Get,
+            began,
+            ended: Some((traffic.now(), answered)),
+        });
+    }
+    Ok(())
+}
+
+/// Kills, freezes and cuts off, and mends whatever it hurt; the last one loses its disk, and the operator replaces it.
 async fn suffer(scenario: &Scenario, cluster: &Cluster, traffic: &Traffic) -> Result<()> {
     let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
     traffic.goes_on(200).await?;
@@ -108,6 +142,24 @@ async fn suffer(scenario: &Scenario, cluster: &Cluster, traffic: &Traffic) -> Re
     node.mend().await?;
     node.becomes(true, PATIENCE).await?;
     went_on?;
+    traffic.goes_on(200).await?;
+
+    wait::until("all members serving", PATIENCE, async || {
+        cluster.is_healthy(3).await
+    })
+    .await?;
+    let leader = cluster.leader().await?;
+    let lost = cluster.etcd_of(&leader).id().await?;
+    wipe(scenario, &[&leader]).await?;
+    wait::until("another member in its place", PATIENCE, async || {
+        let members = cluster.members().await?;
+        ensure!(
+            members.iter().all(|member| member.id != lost),
+            "members are {members:?}"
+        );
+        cluster.is_healthy(3).await
+    })
+    .await?;
     traffic.goes_on(200).await
 }
 

@@ -40,7 +40,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         .and_then(|url| names::member_of_url(url))
         .unwrap_or_default();
     let mut pre = preconditions(snapshot);
-    let effect = match whim.pick(15) {
+    let effect = match whim.pick(16) {
         0 => Effect::RemoveMember { member: member.id },
         1 => Effect::Promote { member: member.id },
         2 => {
@@ -88,9 +88,13 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
             pre.birth_token = planned(snapshot);
             delete(snapshot, ObjectKind::PersistentVolumeClaim, name, &mut pre)?
         }
-        _ => {
+        14 => {
             pre.birth_token = planned(snapshot);
             delete(snapshot, ObjectKind::Pod, name, &mut pre)?
+        }
+        _ => {
+            pre.touches = (whim.pick(3) > 0).then_some(member.id);
+            give_image(snapshot, name, whim, &mut pre)?
         }
     };
     Some(Action { effect, pre })
@@ -130,6 +134,42 @@ fn add(snapshot: &Snapshot, whim: &mut Whim) -> Effect {
         name,
         peer_urls: vec![format!("http://{host}:{}", names::PEER_PORT)],
     }
+}
+
+/// Gives a member's pod an image that another pod has, or one of any version.
+fn give_image(
+    snapshot: &Snapshot,
+    name: &str,
+    whim: &mut Whim,
+    pre: &mut Preconditions,
+) -> Option<Effect> {
+    let pods = snapshot.objects.pods.seen()?;
+    let pod = pods.iter().find(|pod| pod.name == name)?;
+    pre.object = Some(ObjectPrecondition::Present {
+        uid: pod.uid.clone(),
+    });
+    pre.object_version = Some(pod.resource_version.clone());
+    let versions = ["3.4.34", "3.5.20", "3.5.35", "3.6.10", "3.6.16", "3.7.3"];
+    let picked = usize::try_from(whim.pick(9)).ok()?;
+    let image = match versions.get(picked) {
+        Some(version) => format!("{}:v{version}", pod.image.split_once(":v")?.0),
+        None => pods.get(picked % pods.len())?.image.clone(),
+    };
+    let annotations = [
+        (
+            names::VERSION_ANNOTATION.to_owned(),
+            image.split_once(":v")?.1.to_owned(),
+        ),
+        (
+            names::RESTARTS_ANNOTATION.to_owned(),
+            pod.restarts_before_image(),
+        ),
+    ];
+    Some(Effect::SetImage {
+        name: name.to_owned(),
+        image,
+        annotations: annotations.into(),
+    })
 }
 
 fn delete(

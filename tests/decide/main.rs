@@ -217,6 +217,24 @@ fn no_turn_of_tls_breaks_a_promise() {
     );
 }
 
+/// Half of all deeds of a stop, an upgrade or a turn come after the fortieth action.
+#[test]
+fn no_late_trouble_breaks_a_promise() {
+    let seeds = seeds(DOUBTED);
+    check(&seeds, Plan::with_late_trouble, ALL);
+    eprintln!("{} histories with late trouble", seeds.len());
+}
+
+#[test]
+fn no_late_trouble_beside_restores_or_backups_loses_a_write_or_leaves_the_envelope() {
+    let seeds = seeds(DOUBTED);
+    check(&seeds, Plan::with_late_trouble_beside, SAFETY);
+    eprintln!(
+        "{} histories with late trouble beside restores or backups",
+        seeds.len()
+    );
+}
+
 /// Else the promises about second operators would hold of nothing.
 #[test]
 fn second_operators_do_things() {

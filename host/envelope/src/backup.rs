@@ -4,6 +4,7 @@
 //! The whole decision first, then each effect against a fresh read. Shares no code with the reconciler.
 
 mod rehearsal;
+mod stored;
 mod words;
 
 use contract::{
@@ -15,6 +16,7 @@ use serde::Deserialize;
 
 use crate::{Fresh, Refusal};
 pub use rehearsal::RehearsalHead;
+use stored::{is_surplus, judge_overwriting};
 
 /// The longest a transfer may be given.
 const LONGEST: Millis = Millis::seconds(7 * 24 * 3600);
@@ -47,6 +49,14 @@ pub enum BackupRefusal {
     Newest(String),
     /// The object is not in the store.
     NotStored(String),
+    /// It was not read whole for this restore.
+    Unproven(String),
+    /// The spec keeps it.
+    Kept(String),
+    /// Something is stored under that name.
+    Stored(String),
+    /// The name does not say the member's revision and the time.
+    Untrue(String),
     /// The status would forget a success.
     Forgotten,
     /// An image that no rehearsal of this backup may run.
@@ -141,6 +151,7 @@ pub(crate) fn judge_backup(
         }) => {
             judge_run(run, *within, action, snapshot, refusals);
             judge_key(key, &spec, refusals);
+            judge_overwriting(key, endpoint, &spec, snapshot, refusals);
             if !is_own_endpoint(endpoint, &spec, resource) {
                 refusals.push(BackupRefusal::ForeignEndpoint(endpoint.clone()).into());
             }
@@ -159,6 +170,8 @@ pub(crate) fn judge_backup(
             });
             if !is_own {
                 refusals.push(BackupRefusal::ForeignKey(key.clone()).into());
+            } else if !is_taken_along(resource) && !is_surplus(key, &spec, snapshot) {
+                refusals.push(BackupRefusal::Kept(key.clone()).into());
             }
         }
         BackupEffect::Rehearse(wanted) => {
@@ -254,9 +267,9 @@ fn is_own_endpoint(endpoint: &str, spec: &EtcdBackupSpec, resource: &Resource) -
     let member = rest
         .and_then(|rest| rest.strip_suffix(":2379"))
         .and_then(|host| host.split_once(&suffix));
-    member.is_some_and(|(member, domain)| {
-        !member.contains(['.', '/', '@']) && !domain.contains(['/', '@'])
-    })
+    // The host asks members at their names without a domain.
+    let is_label = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    member.is_some_and(|(member, domain)| member.chars().all(is_label) && domain.is_empty())
 }
 
 /// Judges an effect on a backup against the world right before it.

@@ -13,21 +13,25 @@ use crate::{Refusal, ResourceHead};
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
 
-/// The image is `<repository>:<tag>` of the spec's repository. After an edit of the spec it may also be the image of
-/// the birth plan, or one that a member has: those were judged when they were made.
+/// A pod is made, and a member remembered, with the image of the asked version or of one on the way to it, in the spec's
+/// repository; or with the image of the birth plan, or one that a member has: those were judged when they were made.
 pub(crate) fn judge_image(
     image: &str,
     spec: &EtcdClusterSpec,
-    snapshot: Option<&Snapshot>,
+    snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
-    let is_asked = tag(image, spec).is_some_and(|tag| {
-        !tag.is_empty()
-            && tag
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_'))
-    });
-    if !is_asked && !snapshot.is_some_and(|snapshot| is_in_use(image, snapshot)) {
+    let version = version_of(image).filter(|_| tag(image, spec).is_some());
+    let is_asked = version.is_some_and(|version| is_on_the_way(&version, snapshot, spec));
+    if !is_asked && !is_in_use(image, snapshot) {
+        refusals.push(foreign(image, spec));
+    }
+}
+
+/// A cluster is born with the version that is asked for.
+pub(crate) fn judge_first_image(image: &str, spec: &EtcdClusterSpec, refusals: &mut Vec<Refusal>) {
+    let asked = asked_version(spec.version.as_deref().unwrap_or_default());
+    if tag(image, spec).is_none() || asked.is_none() || version_of(image) != asked {
         refusals.push(foreign(image, spec));
     }
 }
@@ -43,9 +47,7 @@ pub(crate) fn judge_new_image(
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
-    let version = image
-        .rsplit_once(":v")
-        .and_then(|(_, version)| Version::parse(version).ok());
+    let version = version_of(image);
     let is_asked = tag(image, spec).is_some();
     let is_allowed = version.as_ref().is_some_and(|version| {
         (is_asked && is_on_the_way(version, snapshot, spec))
@@ -126,10 +128,7 @@ fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec)
         .iter()
         .filter_map(|endpoint| endpoint.status.seen())
         .filter_map(|status| Version::parse(&status.version).ok());
-    let of_images = own_pods(snapshot).filter_map(|pod| {
-        let (_, tag) = pod.image.rsplit_once(":v")?;
-        Version::parse(tag).ok()
-    });
+    let of_images = own_pods(snapshot).filter_map(|pod| version_of(&pod.image));
     let remembered = records(snapshot)
         .filter_map(|record| record.get("version").and_then(Value::as_str))
         .filter_map(|version| Version::parse(version).ok());
@@ -138,6 +137,12 @@ fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec)
         && known.any(|running| {
             (running < *version && *version < asked) || (asked < *version && *version < running)
         })
+}
+
+/// The version that an image's tag says.
+fn version_of(image: &str) -> Option<Version> {
+    let (_, version) = image.rsplit_once(":v")?;
+    Version::parse(version).ok()
 }
 
 fn tag<'a>(image: &'a str, spec: &EtcdClusterSpec) -> Option<&'a str> {

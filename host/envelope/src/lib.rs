@@ -17,7 +17,7 @@
 //! |---|---|
 //! | UpdateStatus | `resourceVersion` |
 //! | … that sets `asleepSince` for the first time | `clusterId`, `members`, `healthyVoters` |
-//! | Apply | `object` |
+//! | Apply | `object`, which is absent for a pod |
 //! | … a pod that starts as `new` | `birthToken` |
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |
 //! | … a pod that starts as the only member | `recovery`, `claimUid` |

@@ -55,7 +55,7 @@ pub(crate) fn judge_pod(
         [container] if container.name == names::ETCD_CONTAINER => {
             judge_container(name, container, token, addresses, spec, refusals);
             let image = container.image.as_deref().unwrap_or_default();
-            judge_image(image, spec, Some(snapshot), refusals);
+            judge_image(image, spec, snapshot, refusals);
             judge_mounts(name, found, container, spec, snapshot, refusals);
             let start = InitialCluster::of_pod(pod);
             judge_tls(name, start, found, container, spec, snapshot, refusals);
@@ -73,7 +73,7 @@ pub(crate) fn judge_pod(
         }
     }
     judge_start(pod, name, addresses, refusals);
-    judge_filling(pod, name, found, snapshot, refusals);
+    judge_filling(pod, name, found, addresses, snapshot, refusals);
 }
 
 fn judge_fields(

@@ -44,6 +44,8 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
         Effect::Apply { object } => {
             need(pre.object.is_some(), "object");
             if let Child::Pod(pod) = &**object {
+                // A pod that is there is changed by effects of their own, which count votes.
+                need(pre.object == Some(ObjectPrecondition::Absent), "object");
                 let initial = InitialCluster::of_pod(pod);
                 need(initial != InitialCluster::New || is_birth, "birthToken");
                 need(!initial.joins() || pre.cluster_id.is_some(), "clusterId");

@@ -63,6 +63,11 @@ pub(crate) fn judge_restore(
             if succeeded.and_then(serde_json::Value::as_bool) == Some(true) && !status.succeeded {
                 refusals.push(BackupRefusal::Forgotten.into());
             }
+            if let Some(proof) = &status.proof
+                && !is_proven(proof, snapshot)
+            {
+                refusals.push(BackupRefusal::Unproven(proof.path.clone()).into());
+            }
         }
         RestoreEffect::Prove { run, key, within } => {
             if run.is_empty() || action.pre.run.as_deref() != Some(run) {
@@ -102,6 +107,26 @@ pub(crate) fn judge_restore(
             }
         }
     }
+}
+
+/// Whether that proof stands already, or the host has just read these bytes to their end, for the run that the status holds.
+fn is_proven(proof: &SnapshotProof, snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let stored = EtcdRestoreStatus::deserialize(&resource.status).unwrap_or_default();
+    if stored.proof.as_ref() == Some(proof) {
+        return true;
+    }
+    let view = snapshot.restore.as_ref();
+    let transfer = view.and_then(|view| view.transfer.as_ref());
+    let own = transfer.filter(|transfer| stored.run.is_some_and(|run| run.id == transfer.run));
+    own.is_some_and(|transfer| match &transfer.state {
+        TransferState::Done(read) => {
+            read.content.is_some()
+                && read.sha256 == proof.sha256
+                && proof.generation == resource.generation
+        }
+        TransferState::Running { .. } | TransferState::Failed { .. } => false,
+    })
 }
 
 /// The one way to forget a cluster id: its members were stopped for a restoration, and another cluster is founded.

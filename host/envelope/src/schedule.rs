@@ -5,7 +5,7 @@
 
 use contract::{
     Action, BackupScheduleSpec, ObjectPrecondition, Observed, Preconditions, Resource,
-    ScheduleEffect, ScheduledBackup, Snapshot, improbable,
+    ScheduleEffect, ScheduledBackup, ScheduledState, Snapshot, improbable,
 };
 use serde::Deserialize;
 
@@ -50,14 +50,16 @@ pub(crate) fn judge_schedule(
             refuse(name, why, refusals);
         }
         ScheduleEffect::DeleteBackup { name } => {
-            let mut own = own(known(snapshot), resource);
-            if !own.any(|one| one.name == *name && one.is_over() && is_meant(one, &action.pre)) {
-                refuse(
-                    name,
-                    "it is not one of the schedule's that is over",
-                    refusals,
-                );
-            }
+            let mut backups = own(known(snapshot), resource);
+            let is_it = |one: &&ScheduledBackup| {
+                one.name == *name && one.is_over() && is_meant(one, &action.pre)
+            };
+            let why = match backups.find(is_it) {
+                None => "it is not one of the schedule's that is over",
+                Some(one) if !is_beyond_limit(one, snapshot) => "the schedule keeps it",
+                Some(_) => return,
+            };
+            refuse(name, why, refusals);
         }
         ScheduleEffect::Release { finalizer } => {
             let is_old = finalizer == improbable::SCHEDULE_FINALIZER;
@@ -93,6 +95,24 @@ fn is_name_of(name: &str, schedule: &Resource) -> bool {
     time.is_some_and(|time| {
         DIGITS.contains(&time.len()) && time.bytes().all(|letter| letter.is_ascii_digit())
     })
+}
+
+/// Whether as many newer ones that ended alike are there as the schedule keeps, and stay.
+fn is_beyond_limit(one: &ScheduledBackup, snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let wanted = BackupScheduleSpec::deserialize(&resource.spec).unwrap_or_default();
+    let limit = match one.state {
+        ScheduledState::Succeeded => wanted.successful_backups_history_limit,
+        ScheduledState::Failed => wanted.failed_backups_history_limit,
+        ScheduledState::UnderWay => None,
+    };
+    let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) else {
+        return false;
+    };
+    let age = |one: &ScheduledBackup| (one.created, one.name.clone());
+    let newer = own(known(snapshot), resource)
+        .filter(|other| other.state == one.state && !other.deleted && age(other) > age(one));
+    newer.count() >= limit
 }
 
 /// Whether it is the object that the precondition names.

@@ -14,7 +14,7 @@ use contract::{
 use serde::Deserialize;
 use serde_json::Error;
 
-use crate::image::judge_image;
+use crate::image::{judge_first_image, judge_image};
 use crate::pod::own_pods;
 use crate::quorum::quorum;
 use crate::restore::{gives_up, judge_birth};
@@ -50,7 +50,7 @@ pub(crate) fn judge_status(
     if let (Some(birth), Ok(spec)) = (&status.birth, spec)
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)
     {
-        judge_image(&birth.image, spec, None, refusals);
+        judge_first_image(&birth.image, spec, refusals);
     }
     // Pods are made again with the image that the status remembers.
     if let Ok(spec) = spec {
@@ -59,7 +59,7 @@ pub(crate) fn judge_status(
             .iter()
             .filter_map(|record| record.image.as_deref())
         {
-            judge_image(image, spec, Some(snapshot), refusals);
+            judge_image(image, spec, snapshot, refusals);
         }
         judge_remembered(status, snapshot, spec, refusals);
     }

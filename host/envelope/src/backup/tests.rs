@@ -22,8 +22,16 @@ fn backup(interval: i64) -> Snapshot {
         "backupPolicy": {"backupIntervalInSecond": interval},
     });
     snapshot.resource.status = json!({"run": {"id": "r1"}});
+    snapshot.now = Millis(1_795_280_400_000);
+    let mut told = crate::fixtures::endpoint(1, false).status;
+    if let Observed::Seen(status) = &mut told {
+        status.revision = Some(1);
+    }
     snapshot.backup = Some(Box::new(BackupView {
-        endpoints: Vec::new(),
+        endpoints: vec![contract::SourceEndpoint {
+            url: "http://a-client:2379".to_owned(),
+            status: told,
+        }],
         stored: Observed::Seen(Vec::new()),
         transfer: None,
         rehearsal: Observed::Absent,
@@ -171,7 +179,12 @@ fn an_old_backup_may_be_deleted_and_never_the_newest_nor_what_is_not_its_own() {
         "dir/etcd.backup_v9999_2026-11-21-17:00:00",
         "dir/etcd.backup_v10000_2026-11-21-16:00:00",
     );
-    assert_eq!(refusals(vec![delete(old)], &backup(60)), "");
+    let mut limited = backup(60);
+    limited.resource.spec["backupPolicy"]["maxBackups"] = json!(1);
+    if let Some(view) = &mut limited.backup {
+        view.stored = fresh(None, &[old, "dir/etcd.backup_v10001_2026-11-21-19:00:00"]).stored;
+    }
+    assert_eq!(refusals(vec![delete(old)], &limited), "");
     let newer = "dir/etcd.backup_v10001_2026-11-21-19:00:00";
     assert_eq!(refusal(&delete(old), &fresh(None, &[old, newer])), "");
     // By time it is the newest, by its number it is not: a clock went wrong, or the cluster began anew.
@@ -320,4 +333,82 @@ fn a_finalizer_is_put_on_only_where_the_spec_asks_for_it() {
     assert!(!refusals(vec![hold(OLD_FINALIZER)], &asking).is_empty());
     asking.resource.deleted = Some(Millis(1));
     assert!(!refusals(vec![hold(STORED_FINALIZER)], &asking).is_empty());
+}
+
+/// The object under that name is the backup: another run would write over it.
+#[test]
+fn a_backup_that_is_taken_once_and_stored_is_not_taken_again() {
+    let mut stored = backup(0);
+    stored.resource.status = json!({"succeeded": true, "run": {"id": "r1"}});
+    assert_ne!(
+        refusals(vec![take(ONCE, "http://a-client:2379")], &stored),
+        ""
+    );
+}
+
+/// Whatever is newer than a name of the year 9999 may be deleted for ever.
+#[test]
+fn a_backup_is_named_by_what_its_member_says_and_by_the_time() {
+    let forged = "dir/etcd.backup_v9223372036854775807_9999-12-31-23:59:59";
+    let real = "dir/etcd.backup_v5000_2026-11-21-17:00:00";
+    let words = refusals(vec![take(forged, "http://a-client:2379")], &backup(60));
+    // With it in the store every true backup is an old one.
+    assert_eq!(refusal(&delete(real), &fresh(None, &[forged, real])), "");
+    assert_ne!(words, "");
+}
+
+#[test]
+fn a_periodic_backup_is_not_written_over_another_one() {
+    let there = "dir/etcd.backup_v5000_2026-11-21-17:00:00";
+    let mut snapshot = backup(60);
+    if let Some(view) = &mut snapshot.backup {
+        view.stored = Observed::Seen(vec![StoredObject {
+            key: there.to_owned(),
+            bytes: 1,
+            run: None,
+        }]);
+    }
+    assert_ne!(
+        refusals(vec![take(there, "http://a-client:2379")], &snapshot),
+        ""
+    );
+}
+
+/// Nobody who kept ten asked for nine to go.
+#[test]
+fn no_more_backups_are_deleted_than_the_spec_lets_go() {
+    let keys: Vec<String> = (1..=3)
+        .map(|number| format!("dir/etcd.backup_v{number}_2026-11-21-17:00:0{number}"))
+        .collect();
+    let stored: Vec<StoredObject> = keys
+        .iter()
+        .map(|key| StoredObject {
+            key: key.clone(),
+            bytes: 1,
+            run: None,
+        })
+        .collect();
+    for policy in [json!({}), json!({"maxBackups": 10})] {
+        let mut snapshot = backup(60);
+        for (name, value) in policy.as_object().into_iter().flatten() {
+            snapshot.resource.spec["backupPolicy"][name] = value.clone();
+        }
+        if let Some(view) = &mut snapshot.backup {
+            view.stored = Observed::Seen(stored.clone());
+        }
+        assert_ne!(refusals(vec![delete(&keys[0])], &snapshot), "", "{policy}");
+    }
+}
+
+#[test]
+fn a_member_under_a_strangers_domain_is_not_asked() {
+    let mut snapshot = backup(0);
+    snapshot.resource.spec["etcdEndpoints"] = json!(null);
+    snapshot.resource.spec["clusterRef"] = json!({"name": "a"});
+    for url in [
+        "https://a-x1.a.ns.svc.evil.example:2379",
+        "http://[::1]:80?.a.ns.svc:2379",
+    ] {
+        assert_ne!(refusals(vec![take(ONCE, url)], &snapshot), "", "{url}");
+    }
 }

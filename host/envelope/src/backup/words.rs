@@ -24,6 +24,13 @@ impl fmt::Display for BackupRefusal {
             Self::Unrecorded(run) => write!(f, "the status does not hold the run {run}"),
             Self::Newest(key) => write!(f, "{key} is the newest backup there is, which stays"),
             Self::NotStored(key) => write!(f, "{key} is not in the store"),
+            Self::Unproven(path) => write!(f, "{path:?} was not read whole for this restore"),
+            Self::Kept(key) => write!(f, "spec.backupPolicy keeps {key}"),
+            Self::Stored(key) => write!(f, "{key} is stored already, and is not written over"),
+            Self::Untrue(key) => write!(
+                f,
+                "{key:?} does not say which revision the member has and what time it is"
+            ),
             Self::ForeignImage(image) => {
                 write!(
                     f,

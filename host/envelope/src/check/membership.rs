@@ -3,7 +3,7 @@
 //! Every change needs a confirmed list of the recorded cluster with a healthy quorum, because etcd commits it with
 //! the votes of today, and must leave a healthy quorum of the votes of tomorrow.
 
-use contract::{EtcdView, MemberId, Observed};
+use contract::{AlarmKind, EtcdView, MemberId, Observed};
 
 use super::alarm::check_loss;
 use super::restart::others_suffice;
@@ -83,7 +83,14 @@ pub(super) fn check_removal(
     if votes.leader().is_none_or(|leader| leader == id) {
         return Err(Refusal::IsLeader { member: id });
     }
-    enough(votes.healthy_without(Some(id)), quorum(votes.voters() - 1))
+    enough(votes.healthy_without(Some(id)), quorum(votes.voters() - 1))?;
+    // As many go on voting as are asked for, unless a healthy voter's data is in doubt.
+    let is_in_doubt = etcd.is_alarmed(AlarmKind::Corrupt) || resource.taking_over;
+    if votes.is_healthy(member) && !is_in_doubt {
+        let asked = resource.size.and_then(|size| u32::try_from(size).ok());
+        enough(votes.voters() - 1, asked.unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 /// A voter gets the address of its own host, by the scheme that the spec asks for. Until it listens there nobody can dial

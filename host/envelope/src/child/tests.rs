@@ -395,3 +395,53 @@ fn a_budget_without_sense_is_refused() {
         json!({"matchLabels": {"app": "etcd"}}),
     );
 }
+
+/// People who harden the pod's context have not asked for a container that undoes it.
+#[test]
+fn a_container_does_not_undo_the_context_that_people_asked_for() {
+    let hardened = json!({"runAsUser": 65532, "runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+    for (field, value) in [
+        ("runAsUser", json!(0)),
+        ("runAsNonRoot", json!(false)),
+        ("seccompProfile", json!({"type": "Unconfined"})),
+    ] {
+        for asked in [hardened.clone(), json!({"fsGroup": 1000})] {
+            let rules = rules_of("pod", pod_json(), |pod, spec| {
+                pod["spec"]["securityContext"] = asked.clone();
+                spec["pod"]["securityContext"] = asked;
+                container(pod)["securityContext"][field] = value.clone();
+            });
+            assert_eq!(rules, ["PodSecurity"], "{field}");
+        }
+    }
+}
+
+/// A limit ends every member's pod with its data once clients have written so much; memory does not outlive its node.
+#[test]
+fn data_within_a_pod_is_on_the_nodes_disk_without_a_limit() {
+    for empty in [json!({"sizeLimit": "64Mi"}), json!({"medium": "Memory"})] {
+        let rules = rules_of("pod", pod_json(), |pod, spec| {
+            pod["spec"]["volumes"][0] = json!({"name": "etcd-data", "emptyDir": empty});
+            spec["pod"] = json!({});
+        });
+        assert_eq!(rules, ["Volume"], "{empty}");
+    }
+    let rules = rules_of("pod", pod_json(), |pod, spec| {
+        pod["spec"]["volumes"][0] = json!({"name": "etcd-data", "emptyDir": {}});
+        spec["pod"] = json!({});
+    });
+    assert_eq!(rules, [""; 0]);
+    check_pod("Volume", |pod| {
+        pod["spec"]["volumes"][0]["persistentVolumeClaim"]["readOnly"] = json!(true)
+    });
+}
+
+/// Else a cluster could be moved to another version pod by pod, though nobody asked for it.
+#[test]
+fn a_pod_is_made_with_the_version_that_is_asked_and_no_other() {
+    for tag in ["v3.7.3", "v3.6.15", "latest"] {
+        check_pod("Image", |pod| {
+            container(pod)["image"] = json!(format!("quay.io/coreos/etcd:{tag}"))
+        });
+    }
+}

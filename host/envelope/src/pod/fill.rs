@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::security::judge_container_security;
+use crate::address::Addresses;
 use crate::restore::RestoreHead;
 use crate::{Refusal, ResourceHead};
 
@@ -18,6 +19,7 @@ pub(super) fn judge_filling(
     pod: &Pod,
     name: &str,
     found: &PodSpec,
+    addresses: Addresses<'_>,
     snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
@@ -84,7 +86,7 @@ pub(super) fn judge_filling(
                 container.name
             ));
         }
-        if let Some(what) = why_not_as_expected(container, name, &asked) {
+        if let Some(what) = why_not_as_expected(container, name, addresses, &asked) {
             refuse(format!("the container {}: {what}", container.name));
         }
     }
@@ -118,7 +120,12 @@ fn asked(snapshot: &Snapshot) -> Option<Asked> {
 }
 
 /// Says what of a container is not as it must be; none when all is.
-fn why_not_as_expected(container: &Container, member: &str, asked: &Asked) -> Option<String> {
+fn why_not_as_expected(
+    container: &Container,
+    member: &str,
+    addresses: Addresses<'_>,
+    asked: &Asked,
+) -> Option<String> {
     let allowed = Container {
         args: container.args.clone(),
         command: container.command.clone(),
@@ -179,7 +186,7 @@ fn why_not_as_expected(container: &Container, member: &str, asked: &Asked) -> Op
     let wrong = rest.iter().find(|word| {
         let (flag, value) = word.split_once('=').unwrap_or((word, ""));
         let is_allowed = if is_tool {
-            is_tools(word, flag, value, member, &asked.restoration)
+            is_tools(word, member, addresses, &asked.restoration)
         } else {
             match flag {
                 "--skip" => true,
@@ -206,28 +213,29 @@ fn why_not_as_expected(container: &Container, member: &str, asked: &Asked) -> Op
 
 /// A word of the command line of etcd's tool: into the folder of the filling, as one of those whom the plan has, and the
 /// hash is checked.
-fn is_tools(word: &str, flag: &str, value: &str, member: &str, plan: &Restoration) -> bool {
+fn is_tools(word: &str, member: &str, addresses: Addresses<'_>, plan: &Restoration) -> bool {
+    let (flag, value) = word.split_once('=').unwrap_or((word, ""));
     let folder = format!("{}/{}", names::DATA_MOUNT, names::FILLING_FOLDER);
     match flag {
         "--name" => value == member,
         "--data-dir" => value == format!("{folder}/data"),
-        "--initial-cluster" => is_of_founders(value, &plan.founders),
+        "--initial-cluster" => is_of_founders(value, addresses, &plan.founders),
         "--initial-cluster-token" => plan.token.as_deref() == Some(value),
         "--initial-advertise-peer-urls" => value
             .split(',')
-            .all(|url| names::member_of_url(url) == Some(member)),
+            .all(|url| addresses.is_of(member, url, names::PEER_PORT)),
         "--bump-revision" | "--mark-compacted" | "--help" => true,
         _ => word == format!("{folder}/{}", names::FETCHED_FILE),
     }
 }
 
-/// Two members with the same data and unlike lists would be two clusters.
-fn is_of_founders(initial_cluster: &str, founders: &[String]) -> bool {
+/// Two members with the same data and unlike lists would be two clusters, and whoever is listed elsewhere a stranger.
+fn is_of_founders(initial_cluster: &str, addresses: Addresses<'_>, founders: &[String]) -> bool {
     let listed: Option<Vec<&str>> = initial_cluster
         .split(',')
         .map(|entry| {
             let (name, url) = entry.split_once('=')?;
-            (names::member_of_url(url) == Some(name)).then_some(name)
+            addresses.is_of(name, url, names::PEER_PORT).then_some(name)
         })
         .collect();
     listed.is_some_and(|mut listed| {

@@ -31,26 +31,17 @@ pub(super) fn judge_pod_security(
             what,
         })
     };
-    let own = found
-        .containers
-        .first()
-        .and_then(|container| container.security_context.as_ref());
-
-    let runs_as_root = own.and_then(|own| own.run_as_user).or(context.run_as_user) == Some(0);
-    if runs_as_root && differs(|a, b| a.run_as_user == b.run_as_user) {
+    if context.run_as_user == Some(0) && differs(|a, b| a.run_as_user == b.run_as_user) {
         broken("it runs as root");
     }
-    let non_root = own
-        .and_then(|own| own.run_as_non_root)
-        .or(context.run_as_non_root)
-        == Some(true);
-    if !non_root && differs(|a, b| a.run_as_non_root == b.run_as_non_root) {
+    if context.run_as_non_root != Some(true)
+        && differs(|a, b| a.run_as_non_root == b.run_as_non_root)
+    {
         broken("runAsNonRoot is not true");
     }
-    let profile = own
-        .and_then(|own| own.seccomp_profile.as_ref())
-        .or(context.seccomp_profile.as_ref());
-    let filtered = profile
+    let filtered = context
+        .seccomp_profile
+        .as_ref()
         .is_some_and(|profile| matches!(profile.type_.as_str(), "RuntimeDefault" | "Localhost"));
     if !filtered && differs(|a, b| a.seccomp_profile == b.seccomp_profile) {
         broken("no seccomp profile");
@@ -110,6 +101,21 @@ pub(super) fn judge_container_security(
         .is_some_and(|added| !added.is_empty())
     {
         broken("capabilities are added");
+    }
+    // What people ask for is the pod's; a container takes it over and undoes none of it.
+    if context.run_as_user == Some(0) {
+        broken("the container runs as root");
+    }
+    if context.run_as_non_root == Some(false) {
+        broken("the container's runAsNonRoot is false");
+    }
+    let is_filtered = |kind: &str| matches!(kind, "RuntimeDefault" | "Localhost");
+    if context
+        .seccomp_profile
+        .as_ref()
+        .is_some_and(|profile| !is_filtered(&profile.type_))
+    {
+        broken("the container has no seccomp profile");
     }
     let exotic = context.proc_mount.is_some()
         || context.app_armor_profile.is_some()

@@ -1,7 +1,10 @@
 //! What a member's pod may mount: its own claim, an empty directory, the Secret of its role in its own place.
 
 use contract::{EtcdClusterSpec, Pod, Snapshot, TlsRole, TlsSecrets, names};
-use k8s_openapi::api::core::v1::{Container, PodSpec, SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{
+    Container, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, PodSpec,
+    SecretVolumeSource, Volume, VolumeMount,
+};
 
 use super::fill::{is_stores_claim, is_stores_secret};
 use crate::Refusal;
@@ -29,14 +32,21 @@ pub(super) fn judge_volume(
         secret: secret.clone(),
         ..Volume::default()
     };
+    // A limit would end the pod with its data; memory does not outlive the node.
+    let is_plain = empty_dir
+        .as_ref()
+        .is_none_or(|empty| *empty == EmptyDirVolumeSource::default());
+    let is_own = |claim: &PersistentVolumeClaimVolumeSource| {
+        claim.claim_name == pod && claim.read_only != Some(true)
+    };
     let is_own_claim = persistent_volume_claim
         .as_ref()
-        .is_none_or(|claim| claim.claim_name == pod || is_stores_claim(name, claim, snapshot));
+        .is_none_or(|claim| is_own(claim) || is_stores_claim(name, claim, snapshot));
     let is_named = secret.as_ref().is_none_or(|secret| {
         is_secret_of_its_role(name, secret, spec, snapshot)
             || is_stores_secret(volume, secret, snapshot)
     });
-    if *volume != sources || !is_own_claim || !is_named {
+    if *volume != sources || !is_plain || !is_own_claim || !is_named {
         refusals.push(Refusal::Volume {
             name: pod.to_owned(),
             volume: name.clone(),

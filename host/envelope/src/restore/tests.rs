@@ -131,3 +131,61 @@ fn a_success_is_not_forgotten_and_each_kind_has_its_effects() {
     });
     assert!(rules(delete, &snapshot).contains(&"Backup"));
 }
+
+/// A cluster is given up for what the status of its EtcdRestore calls proven.
+#[test]
+fn a_backup_is_called_proven_only_after_it_was_read() {
+    use contract::{SnapshotContent, SnapshotProof, Stored};
+    let mut resource = own();
+    resource.status = json!({"run": {"id": "run-1"}});
+    let tells = |sha256: &str| {
+        let proof = SnapshotProof {
+            sha256: sha256.to_owned(),
+            generation: 1,
+            ..SnapshotProof::default()
+        };
+        let status = EtcdRestoreStatus {
+            proof: Some(proof),
+            ..EtcdRestoreStatus::default()
+        };
+        let mut tells = action(Effect::Restore(RestoreEffect::UpdateStatus {
+            status: Box::new(status),
+        }));
+        tells.pre.resource_version = Some("7".to_owned());
+        tells
+    };
+    let read = |run: &str, content: bool| {
+        let content = content.then(|| SnapshotContent {
+            revision: 1,
+            version: String::new(),
+        });
+        let stored = Stored {
+            bytes: 1,
+            sha256: "abc".to_owned(),
+            took: Millis(1),
+            content,
+            contents: None,
+        };
+        let mut snapshot = snapshot_of(resource.clone());
+        snapshot.restore = Some(Box::new(RestoreView {
+            cluster: Observed::Absent,
+            in_the_way: Observed::Absent,
+            transfer: Some(Transfer {
+                run: run.to_owned(),
+                state: TransferState::Done(stored),
+            }),
+        }));
+        snapshot
+    };
+    assert_eq!(rules(tells("abc"), &read("run-1", true)), [""; 0]);
+    assert_eq!(rules(tells("abd"), &read("run-1", true)), ["Backup"]);
+    assert_eq!(rules(tells("abc"), &read("run-0", true)), ["Backup"]);
+    assert_eq!(rules(tells("abc"), &read("run-1", false)), ["Backup"]);
+    assert_eq!(
+        rules(tells("abc"), &snapshot_of(resource.clone())),
+        ["Backup"]
+    );
+    let mut known = resource.clone();
+    known.status = json!({"proof": {"sha256": "abc", "generation": 1}});
+    assert_eq!(rules(tells("abc"), &snapshot_of(known)), [""; 0]);
+}

@@ -19,7 +19,10 @@ fn own() -> Resource {
     Resource {
         api_version: "etcd.improbable.io/v1alpha1".to_owned(),
         kind: "EtcdBackupSchedule".to_owned(),
-        spec: json!({"policy": {"schedule": "@daily"}, "template": template()}),
+        spec: json!({
+            "policy": {"schedule": "@daily"}, "template": template(),
+            "successfulBackupsHistoryLimit": 0, "failedBackupsHistoryLimit": 0,
+        }),
         status: Value::Null,
         ..resource()
     }
@@ -235,4 +238,35 @@ fn a_schedule_has_no_effect_of_another_kind_and_others_have_none_of_its() {
     deletes.pre.object = present("u");
     deletes.pre.departed = Some("a-1".to_owned());
     assert!(rules(deletes, &snapshot(own(), Vec::new())).contains(&"Backup"));
+}
+
+/// A deleted EtcdBackup takes along what it stored where its spec says so.
+#[test]
+fn the_newest_backups_stay_as_many_as_the_schedule_keeps() {
+    let uid = "uid-of-a-20261125033000";
+    let backups = |names: &[&str]| {
+        let made = names
+            .iter()
+            .enumerate()
+            .map(|(number, name)| ScheduledBackup {
+                created: Millis(i64::try_from(number).unwrap_or_default()),
+                ..child(name, "uid-a", ScheduledState::Succeeded)
+            });
+        made.collect::<Vec<_>>()
+    };
+    let limited = |limit: Option<i64>| Resource {
+        spec: json!({"policy": {"schedule": "@daily"}, "template": template(), "successfulBackupsHistoryLimit": limit}),
+        ..own()
+    };
+    let all = backups(&[NAME, "a-20261126033000", "a-20261127033000"]);
+    for (limit, wanted) in [
+        (None, &["Backup"][..]),
+        (Some(3), &["Backup"]),
+        (Some(2), &[]),
+    ] {
+        let snapshot = snapshot(limited(limit), all.clone());
+        assert_eq!(rules(deletes(NAME, uid), &snapshot), wanted, "{limit:?}");
+    }
+    let only = snapshot(limited(Some(1)), backups(&[NAME]));
+    assert_eq!(rules(deletes(NAME, uid), &only), ["Backup"]);
 }

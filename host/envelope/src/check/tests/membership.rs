@@ -134,12 +134,23 @@ fn a_healthy_learner_is_promoted_and_no_other() {
 /// Health changes without a revision: the decision was made when all were well.
 #[test]
 fn a_removal_that_would_cost_the_quorum_is_refused() {
+    let fresh = || {
+        let mut resource = resource();
+        resource.spec["size"] = json!(2);
+        fresh_of(&resource)
+    };
     assert_eq!(rule(&remove(3), &fresh()), "");
     assert_eq!(rule(&remove(3), &fresh().silent(3)), "");
     let mut bold = remove(3);
     bold.pre.healthy_voters = Some(0);
     assert_eq!(rule(&bold, &fresh().silent(2)), "TooFewHealthy");
     assert_eq!(rule(&bold, &fresh().silent(2).silent(3)), "TooFewHealthy");
+}
+
+#[test]
+fn as_many_go_on_voting_as_the_spec_asks_for() {
+    assert_eq!(rule(&remove(3), &fresh()), "TooFewHealthy");
+    assert_eq!(rule(&remove(3), &fresh().silent(3)), "");
 }
 
 /// Its pod could not be read, or is on its way out and serves still: nothing says that it has no vote to lose.

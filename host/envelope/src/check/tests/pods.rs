@@ -234,3 +234,29 @@ fn a_pod_that_changed_since_the_snapshot_keeps_its_image() {
     old.pre.object_version = Some("4".to_owned());
     assert_eq!(rule(&old, &running(true, fresh())), "ObjectChanged");
 }
+
+/// A forced apply onto a living pod gives it another image as `SetImage` does, past all that is asked there.
+#[test]
+fn a_pod_is_made_and_never_applied_onto_one_that_is_there() {
+    use crate::fixtures::{decision, snapshot_of};
+    let onto = |number: u64| {
+        let text = pod_json()
+            .to_string()
+            .replace("a-1", &format!("a-{number}"));
+        let mut pod: Value = serde_json::from_str(&text).expect("a pod");
+        pod["spec"]["containers"][0]["image"] = json!("quay.io/coreos/etcd:v3.6.16-nowhere");
+        let mut action = apply("pod", pod);
+        action.pre.object = present(&format!("uid-{number}"));
+        action
+    };
+    let all: Vec<Action> = (1..=3).map(onto).collect();
+    let refusals = crate::permit(&decision(all), &snapshot_of(resource())).expect_err("refused");
+    let rules: Vec<&str> = refusals.iter().map(crate::Refusal::rule).collect();
+    assert_eq!(
+        rules
+            .iter()
+            .filter(|rule| **rule == "MissingPrecondition")
+            .count(),
+        3
+    );
+}

@@ -158,10 +158,12 @@ fn a_probe_that_kills_a_healthy_member_is_refused() {
     check(json!({"exec": {"command": ["false"]}}));
     check(json!({"tcpSocket": {"port": 9}}));
     check(json!({}));
-    check_pod("Probe", |pod| {
+    let rules = rules_of("pod", pod_json(), |pod, spec| {
+        spec["version"] = json!("3.4.28");
         container(pod)["image"] = json!("quay.io/coreos/etcd:v3.4.28");
         container(pod)["readinessProbe"]["httpGet"]["path"] = json!("/health");
     });
+    assert_eq!(rules, ["Probe"]);
 }
 
 /// The kubelet's word on it leads clients, and counts for the disruption budget.

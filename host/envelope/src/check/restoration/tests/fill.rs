@@ -279,3 +279,39 @@ fn no_cluster_is_planned_empty_while_a_restore_is_asked_for() {
     snapshot.restores = Observed::Seen(vec![over]);
     assert!(permit(&decision, &snapshot).is_ok());
 }
+
+/// What the tool writes into the data is whom the member dials: the names of the plan under a stranger's domain are the
+/// stranger's members, and get all that is written.
+#[test]
+fn whom_the_tool_writes_down_is_reached_where_members_are() {
+    for (argument, value) in [
+        (
+            6,
+            "--initial-cluster=a-1=http://a-1.a.ns.svc:2380,a-2=http://a-2.evil.example:2380",
+        ),
+        (
+            8,
+            "--initial-advertise-peer-urls=http://a-1.evil.example:2380",
+        ),
+    ] {
+        let mut pod = filled();
+        pod["spec"]["initContainers"][1]["args"][argument] = json!(value);
+        assert!(rules(pod).contains(&"Filling"), "{value}");
+    }
+}
+
+/// The one with the store's Secret, too.
+#[test]
+fn no_container_that_fills_a_disk_runs_as_root() {
+    for (field, value) in [
+        ("runAsUser", json!(0)),
+        ("runAsNonRoot", json!(false)),
+        ("seccompProfile", json!({"type": "Unconfined"})),
+    ] {
+        for container in 0..3 {
+            let mut pod = filled();
+            pod["spec"]["initContainers"][container]["securityContext"][field] = value.clone();
+            assert!(rules(pod).contains(&"PodSecurity"), "{container} {field}");
+        }
+    }
+}
