@@ -13,8 +13,9 @@ use crate::{Refusal, ResourceHead};
 const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
 const DEFAULT_VERSION: Version = Version::new(3, 6, 16);
 
-/// A pod is made, and a member remembered, with the image of the asked version or of one on the way to it, in the spec's
-/// repository; or with the image of the birth plan, or one that a member has: those were judged when they were made.
+/// A pod is made, and a member remembered, with the image of the asked version, of one on the way to it or of one that a
+/// member answered with, in the spec's repository; or with the image of the birth plan, or one that a member has: those were
+/// judged when they were made.
 pub(crate) fn judge_image(
     image: &str,
     spec: &EtcdClusterSpec,
@@ -22,16 +23,24 @@ pub(crate) fn judge_image(
     refusals: &mut Vec<Refusal>,
 ) {
     let version = version_of(image).filter(|_| tag(image, spec).is_some());
-    let is_asked = version.is_some_and(|version| is_on_the_way(&version, snapshot, spec));
+    let is_asked = version.is_some_and(|version| {
+        is_on_the_way(&version, snapshot, spec) || have_run(&version, snapshot)
+    });
     if !is_asked && !is_in_use(image, snapshot) {
         refusals.push(foreign(image, spec));
     }
 }
 
-/// A cluster is born with the version that is asked for.
-pub(crate) fn judge_first_image(image: &str, spec: &EtcdClusterSpec, refusals: &mut Vec<Refusal>) {
+/// A cluster is born with the version that is asked for. Where a plan was lost, one is made by the pods that are there.
+pub(crate) fn judge_first_image(
+    image: &str,
+    spec: &EtcdClusterSpec,
+    snapshot: &Snapshot,
+    refusals: &mut Vec<Refusal>,
+) {
     let asked = asked_version(spec.version.as_deref().unwrap_or_default());
-    if tag(image, spec).is_none() || asked.is_none() || version_of(image) != asked {
+    let is_asked = tag(image, spec).is_some() && asked.is_some() && version_of(image) == asked;
+    if !is_asked && !own_pods(snapshot).any(|pod| pod.image == image) {
         refusals.push(foreign(image, spec));
     }
 }
@@ -96,11 +105,19 @@ fn is_about_to_restart(pod: &Pod) -> bool {
 
 /// Whether the member answered with this version when it last did.
 fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
-    let text =
-        |record: &Value, key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
-    records(snapshot).any(|record| {
-        text(record, "name").as_deref() == Some(name)
-            && text(record, "version").as_deref() == Some(&version.to_string())
+    versions(snapshot).any(|(who, ran)| who == name && ran == *version)
+}
+
+/// Whether any member answered with this version when it last did.
+fn have_run(version: &Version, snapshot: &Snapshot) -> bool {
+    versions(snapshot).any(|(_, ran)| ran == *version)
+}
+
+/// Names of members, and the versions that they last answered with.
+fn versions(snapshot: &Snapshot) -> impl Iterator<Item = (&str, Version)> {
+    records(snapshot).filter_map(|record| {
+        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        Some((text("name")?, Version::parse(text("version")?).ok()?))
     })
 }
 
@@ -129,9 +146,7 @@ fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec)
         .filter_map(|endpoint| endpoint.status.seen())
         .filter_map(|status| Version::parse(&status.version).ok());
     let of_images = own_pods(snapshot).filter_map(|pod| version_of(&pod.image));
-    let remembered = records(snapshot)
-        .filter_map(|record| record.get("version").and_then(Value::as_str))
-        .filter_map(|version| Version::parse(version).ok());
+    let remembered = versions(snapshot).map(|(_, version)| version);
     let mut known = answered.chain(of_images).chain(remembered);
     is_long
         && known.any(|running| {

@@ -50,7 +50,7 @@ pub(crate) fn judge_status(
     if let (Some(birth), Ok(spec)) = (&status.birth, spec)
         && recorded.birth.is_none_or(|plan| plan.image != birth.image)
     {
-        judge_first_image(&birth.image, spec, refusals);
+        judge_first_image(&birth.image, spec, snapshot, refusals);
     }
     // Pods are made again with the image that the status remembers.
     if let Ok(spec) = spec {
