@@ -218,6 +218,8 @@ pub struct ObjectHead {
     pub ended: bool,
     /// A pod whose container `etcd` runs.
     pub running: bool,
+    /// A pod whose container `etcd` runs with the image before its own, and is restarted any moment.
+    pub restarts: bool,
     /// A pod whose container `etcd` was started at least once.
     pub ran: bool,
     /// `claimName` of a pod's volume `etcd-data`.

@@ -91,16 +91,9 @@ pub(crate) fn judge_new_image(
             field: names::RESTARTS_ANNOTATION,
         });
     }
-    if let Some(other) = pods().find(|pod| pod.name != name && is_about_to_restart(pod)) {
+    if let Some(other) = pods().find(|pod| pod.name != name && pod.is_about_to_restart()) {
         refusals.push(Refusal::RestartPending(other.name.clone()));
     }
-}
-
-/// The container still runs with the image before the one that its pod has.
-fn is_about_to_restart(pod: &Pod) -> bool {
-    pod.running
-        && pod.deleted.is_none()
-        && pod.annotations.get(names::RESTARTS_ANNOTATION) == Some(&pod.restarts.to_string())
 }
 
 /// Whether the member answered with this version when it last did.

@@ -143,6 +143,7 @@ impl Kubernetes {
                 resource_version: pod.api.resource_version.clone(),
                 owner: pod.api.owner.clone(),
                 running: pod.api.running,
+                restarts: pod.api.is_about_to_restart(),
                 ran: pod.api.ran,
                 deleted: pod.api.deleted.is_some(),
                 ended: matches!(pod.api.phase, PodPhase::Succeeded | PodPhase::Failed),

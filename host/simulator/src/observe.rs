@@ -47,7 +47,7 @@ impl World {
             Observed::Unknown(silent())
         };
         let etcd = if reads.etcd {
-            self.view()
+            self.fresh_view()
         } else {
             EtcdView {
                 membership: Observed::Unknown(unread.to_owned()),
@@ -92,6 +92,16 @@ impl World {
         }
         let own = self.restores.iter().find(|one| one.name == asked.name);
         own.map_or(Observed::Absent, |own| Observed::Seen(RestoreHead::of(own)))
+    }
+
+    /// Whose container is about to be restarted is about to be down.
+    fn fresh_view(&self) -> EtcdView {
+        let mut view = self.view();
+        for endpoint in &mut view.endpoints {
+            let pod = self.kube.pods.get(&endpoint.pod);
+            endpoint.terminating |= pod.is_some_and(|pod| pod.api.is_about_to_restart());
+        }
+        view
     }
 
     fn view(&self) -> EtcdView {

@@ -167,7 +167,7 @@ async fn clock_ahead(executor: &Executor, wanted: bool) -> Observed<i64> {
 }
 
 /// Members are asked behind the pods of the snapshot: one that was made since has no vote to count yet. Whose pod was
-/// evicted since is about to be down, whatever it answers; where that cannot be known, nothing is.
+/// evicted or given another image since is about to be down, whatever it answers; where that cannot be known, nothing is.
 async fn etcd_view(
     executor: &Executor,
     pass: &Pass<'_>,
@@ -192,7 +192,8 @@ async fn etcd_view(
     for (endpoint, head) in view.endpoints.iter_mut().zip(heads) {
         match head {
             Observed::Seen(head) => {
-                endpoint.terminating |= head.object.deleted || head.object.uid != endpoint.pod_uid;
+                let is_another = head.object.uid != endpoint.pod_uid;
+                endpoint.terminating |= head.object.deleted || head.object.restarts || is_another;
             }
             Observed::Absent => endpoint.terminating = true,
             Observed::Unknown(why) => {

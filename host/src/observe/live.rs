@@ -269,6 +269,7 @@ fn pod_head(pod: core::Pod) -> Head {
     Head {
         object: ObjectHead {
             ended,
+            restarts: pod.is_about_to_restart(),
             running: pod.running,
             ran: pod.ran,
             claim: pod.claim,
@@ -299,6 +300,7 @@ fn metadata_head(metadata: &ObjectMeta) -> Head {
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
             ended: false,
             running: false,
+            restarts: false,
             ran: false,
             claim: None,
             founds: false,

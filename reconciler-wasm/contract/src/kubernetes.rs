@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, ObjectKind, Observed};
+use crate::{Millis, ObjectKind, Observed, names};
 
 /// The objects that carry the cluster's label or its owner reference, sorted by name. Each list is `Unknown` as a
 /// whole when it could not be read (for example, without RBAC for that kind).
@@ -103,7 +103,7 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// What [`crate::names::RESTARTS_ANNOTATION`] says of a pod whose image is changed now: how often its container was
+    /// What [`names::RESTARTS_ANNOTATION`] says of a pod whose image is changed now: how often its container was
     /// restarted, or nothing where none was ever started, because the first start counts as no restart.
     #[must_use]
     pub fn restarts_before_image(&self) -> String {
@@ -112,6 +112,13 @@ impl Pod {
         } else {
             String::new()
         }
+    }
+
+    /// Whether the container still runs with the image before the one that the pod has.
+    #[must_use]
+    pub fn is_about_to_restart(&self) -> bool {
+        let told = self.annotations.get(names::RESTARTS_ANNOTATION);
+        self.running && self.deleted.is_none() && told == Some(&self.restarts.to_string())
     }
 }
 
@@ -328,4 +335,23 @@ pub struct Secret {
     /// authority than the one that will judge it. Validity in time is not judged here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub problems: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_given_an_image_and_runs_is_about_to_restart_once() {
+        let pod = |running: bool, restarts: u32| -> Pod {
+            let pod = serde_json::json!({
+                "name": "a-1", "uid": "1", "resourceVersion": "1", "created": 0, "phase": "Running",
+                "running": running, "restarts": restarts, "annotations": {names::RESTARTS_ANNOTATION: "1"},
+            });
+            serde_json::from_value(pod).expect("a pod")
+        };
+        assert!(pod(true, 1).is_about_to_restart());
+        assert!(!pod(false, 1).is_about_to_restart());
+        assert!(!pod(true, 2).is_about_to_restart());
+    }
 }
