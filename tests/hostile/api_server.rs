@@ -126,6 +126,7 @@ fn document(kind: ObjectKind, name: &str, head: &ObjectHead) -> Value {
         deleted,
         ended,
         running,
+        restarts,
         ran,
         claim,
         founds,
@@ -143,6 +144,10 @@ fn document(kind: ObjectKind, name: &str, head: &ObjectHead) -> Value {
             "ownerReferences": owners.collect::<Vec<_>>(),
         },
     });
+    if *restarts {
+        // Its container status tells of none so far.
+        document["metadata"]["annotations"][names::RESTARTS_ANNOTATION] = json!("0");
+    }
     if *deleted {
         document["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     }
