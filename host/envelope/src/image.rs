@@ -101,9 +101,13 @@ fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
     versions(snapshot).any(|(who, ran)| who == name && ran == *version)
 }
 
-/// Whether any member answered with this version when it last did.
+/// Whether any member answered with this version when it last did, or the status calls it the cluster's: the archived
+/// operator remembered no members.
 fn have_run(version: &Version, snapshot: &Snapshot) -> bool {
-    versions(snapshot).any(|(_, ran)| ran == *version)
+    let told = snapshot.resource.status.get("currentVersion");
+    let told = told.and_then(Value::as_str).map(Version::parse);
+    told.is_some_and(|told| told.ok().as_ref() == Some(version))
+        || versions(snapshot).any(|(_, ran)| ran == *version)
 }
 
 /// Names of members, and the versions that they last answered with.

@@ -4,6 +4,7 @@
 //! one comes from a seed is [`seed`]'s, [`idle`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod idle;
+mod late;
 mod numbered;
 mod recreation;
 mod seed;

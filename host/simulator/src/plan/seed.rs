@@ -26,8 +26,6 @@ const GUARDS: u64 = 0x6a_4d5e;
 const TURNS: u64 = 0x7_0415;
 /// And for networks between members.
 const PARTITIONS: u64 = 0x9a_4717;
-/// And for what goes wrong late.
-const TROUBLES: u64 = 0x1a7e;
 
 impl Plan {
     /// The plan of a seed, and in every third one people take backups and ask for restores.
@@ -78,43 +76,6 @@ impl Plan {
         plan
     }
 
-    /// The plan of a seed, or one with turns of TLS, in which things go wrong after the first forty actions and the first 90
-    /// seconds, too: in the middle of upgrades, stops, turns and consents.
-    #[must_use]
-    pub fn with_late_trouble(seed: u64) -> Self {
-        let plan = match seed % 3 {
-            0 => Self::with_turns(seed),
-            _ => Self::of_seed(seed),
-        };
-        plan.troubled(seed)
-    }
-
-    /// The same beside restores, or backups before risky acts.
-    #[must_use]
-    pub fn with_late_trouble_beside(seed: u64) -> Self {
-        let plan = match seed % 2 {
-            0 => Self::with_restores(seed),
-            _ => Self::with_guards(seed),
-        };
-        plan.troubled(seed)
-    }
-
-    fn troubled(mut self, seed: u64) -> Self {
-        let mut rng = fastrand::Rng::with_seed(seed ^ TROUBLES);
-        for _ in 0..rng.u8(1..5) {
-            let number = rng.u32(20..250);
-            self.mishaps.push((number, mishap(&mut rng)));
-        }
-        for _ in 0..rng.u8(0..3) {
-            let at = rng.i64(FAULTS_UNTIL..1_000_000);
-            self.faults.push(Planned {
-                at,
-                ..planned(&mut rng)
-            });
-        }
-        self
-    }
-
     /// The plan of a seed. Nobody asks for a restore, and no second operator acts.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
@@ -161,7 +122,7 @@ impl Plan {
     }
 }
 
-fn planned(rng: &mut fastrand::Rng) -> Planned {
+pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
     let which = rng.u32(0..8);
     let fault = match rng.u8(0..32) {
         0..=4 => Fault::Wipe(which),
@@ -415,7 +376,7 @@ fn policies(seed: u64) -> Vec<Planned> {
         .collect()
 }
 
-fn mishap(rng: &mut fastrand::Rng) -> Mishap {
+pub(super) fn mishap(rng: &mut fastrand::Rng) -> Mishap {
     match rng.u8(0..6) {
         5 => Mishap::Conflict,
         0 => Mishap::AnswerLost,
