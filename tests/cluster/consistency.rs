@@ -15,6 +15,7 @@ use tests::scenario::{Cluster, Scenario, spec};
 use tests::testbed::wait;
 use tokio::sync::oneshot;
 
+use crate::disks::wipe;
 use crate::linear::{Answered, Asked, Operation, is_linearizable};
 
 const PATIENCE: Duration = Duration::from_secs(120);
