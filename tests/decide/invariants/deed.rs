@@ -2,7 +2,7 @@
 //!
 //! Judges a deed by the truth before it alone. It does not know the history around it.
 
-use contract::{RestorationStage, RiskyAct};
+use contract::{MemberId, RestorationStage, RiskyAct};
 use simulator::{Deed, MemberTruth, Truth};
 
 use super::{Violation, violation};
@@ -48,7 +48,8 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         Deed::Removed(id) if before.leader == Some(*id) => {
             violation("the leader is moved before it leaves", at, format!("{id}"))
         }
-        Deed::Removed(id) => keeps_quorum(at, deed, &after(before, |member| member.id != *id)),
+        Deed::Removed(id) => beside_a_learner(at, *id, before)
+            .or_else(|| keeps_quorum(at, deed, &after(before, |member| member.id != *id))),
         Deed::Restarted(name) => {
             one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
         }
@@ -218,6 +219,19 @@ fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Vio
         at,
         format!("{deed:?} left {left} healthy voters where {needed} are needed"),
     )
+}
+
+/// A voter goes once nobody is on its way in; who is on its way may be taken back.
+fn beside_a_learner(at: i64, id: MemberId, before: &Truth) -> Option<Violation> {
+    let voter = |member: &&MemberTruth| member.id == id && !member.learner && member.started;
+    let voter = before.members.iter().find(voter)?;
+    let mut members = before.members.iter();
+    let other = members.find(|member| member.learner && member.id != id)?;
+    let words = format!(
+        "{} was removed while {} is under way",
+        voter.name, other.name
+    );
+    violation("one membership change at a time", at, words)
 }
 
 /// Another image restarts what runs, and nothing else.
