@@ -1,7 +1,7 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`idle`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod idle;
 mod late;

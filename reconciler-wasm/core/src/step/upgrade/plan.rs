@@ -212,10 +212,7 @@ pub(crate) fn is_restart_pending(pod: &Pod) -> bool {
 
 /// Whether some container still runs with the image before the one that its pod has.
 pub(crate) fn is_restart_due(living: &Living<'_>) -> bool {
-    living
-        .pods
-        .values()
-        .any(|pod| pod.running && pod.deleted.is_none() && is_restart_pending(pod))
+    living.pods.values().any(|pod| pod.is_about_to_restart())
 }
 
 /// Whether the member has never answered with the image that its pod has.
