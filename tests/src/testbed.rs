@@ -171,8 +171,10 @@ impl Testbed {
             .collect()
     }
 
-    /// Takes the images of a docker or OCI archive into every node.
+    /// Takes the images of a docker or OCI archive into every node. A node that is given one image twice at the same time
+    /// refuses one of them, so each waits for its turn.
     pub async fn load_image(&self, archive: &Path) -> Result<()> {
+        let _lock = lock("images", &Progress::silent()).await?;
         let nodes = Parts::all(&self.layout, self.record.block);
         on_all(&nodes, |node| node.import(archive))
             .await
