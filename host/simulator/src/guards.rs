@@ -24,6 +24,8 @@ pub(crate) struct Guard {
     since: i64,
     /// When it last began a backup that came to be stored.
     saved: Option<i64>,
+    /// What its status says of that.
+    told: Option<i64>,
     /// It is about to be taken.
     busy: bool,
 }
@@ -72,6 +74,7 @@ impl World {
             api,
             since: self.now,
             saved: None,
+            told: None,
             busy: false,
         });
     }
@@ -86,36 +89,46 @@ impl World {
         }
     }
 
-    /// It is taken, or fails and is taken again, as long as it is asked for and was not taken since.
+    /// It is taken, or fails and is taken again, as long as it is asked for and was not taken since. All times but ours are
+    /// the operator's clock's.
     pub(crate) fn take_before(&mut self) {
         let wish = self.kube.resource.status.get("backupBefore").cloned();
         let wish = wish.and_then(|wish| serde_json::from_value::<BackupBefore>(wish).ok());
         let asked = wish.and_then(|wish| wish.since.parse::<Timestamp>().ok());
-        let clock = self.clock();
+        let clock = self.clock().0 + self.off;
         let Some(guard) = &mut self.guard else {
             return;
         };
         guard.busy = false;
-        let Some(since) = asked.map(|since| since.as_millisecond() - self.epoch) else {
+        let Some(since) = asked.map(Timestamp::as_millisecond) else {
             return;
         };
-        // Both times are of whole seconds.
-        let told = |saved: i64| (saved + self.epoch).div_euclid(1000) * 1000 - self.epoch;
-        if guard.saved.is_some_and(|saved| told(saved) >= since + 1000) {
+        if guard.told.is_some_and(|told| told >= since + 1000) {
             return;
         }
-        if (since..since + 2000).contains(&self.now) {
+        // One that does not count by a clock that fell behind.
+        let stored = guard
+            .told
+            .filter(|told| clock < since && (0..AGAIN).contains(&(clock - told)));
+        let wait = match stored {
+            Some(told) => told + AGAIN - clock,
+            None if (since..since + 2000).contains(&clock) => since + 2000 - clock,
+            None => 0,
+        };
+        if wait > 0 {
             guard.busy = true;
-            self.timers.set(since + 2000, Timer::Guard);
+            self.timers.set(self.now + wait, Timer::Guard);
             return;
         }
         let is_taken = self.store && self.back_up();
-        let (now, number) = (spell(clock), self.kube.number());
+        let (now, number) = (spell(Millis(clock)), self.kube.number());
         let Some(guard) = &mut self.guard else {
             return;
         };
         let status = if is_taken {
             guard.saved = Some(self.now);
+            // Times in a status are of whole seconds.
+            guard.told = Some(clock.div_euclid(1000) * 1000);
             EtcdBackupStatus {
                 succeeded: true,
                 last_success_date: now,

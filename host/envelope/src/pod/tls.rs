@@ -89,10 +89,11 @@ pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<Mem
     other.map(|row| row.id)
 }
 
-/// Whether etcd's list has an address in plain text for the member. Where nobody shows the list: whether the status
+/// Whether etcd's list has an address in plain text for the member. Where no quorum shows the list: whether the status
 /// remembers one, or a cluster without certificates between its members, or the spec asks for none.
 fn is_reached_in_plain(pod: &str, wanted: &TlsSecrets, snapshot: &Snapshot) -> bool {
-    let Some(list) = snapshot.etcd.membership.seen() else {
+    let list = snapshot.etcd.membership.seen();
+    let Some(list) = list.filter(|list| list.linearizable) else {
         let records = snapshot.resource.status.get("memberRecords");
         let mut records = records.and_then(Value::as_array).into_iter().flatten();
         let is_remembered = records.any(|record| {

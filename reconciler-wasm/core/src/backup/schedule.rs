@@ -12,7 +12,7 @@ use crate::clock;
 
 /// How long after it is asked for a backup begins that surely counts, both times being of whole seconds.
 const UNMISTAKABLE: Millis = Millis::seconds(2);
-/// How soon one that the cluster waits for is taken again after it failed.
+/// How soon one that the cluster waits for is taken again after it failed or did not count.
 const AGAIN: Millis = Millis::seconds(60);
 
 /// Whether a backup is due. One that is taken once always is; a periodic one for the first time at the first time of its
@@ -81,10 +81,15 @@ fn is_wanted(course: &mut Course<'_>, plan: &Plan, view: &BackupView) -> bool {
         course.look_again(Millis(from.0 - now.0), Reason::BackupBeforeChange);
         return false;
     }
-    let failed = course.status.last_failure_date.as_deref();
+    let status = &course.status;
+    let failed = status.last_failure_date.as_deref();
+    // By a clock that fell behind none counts until the cluster has seen one of them and asks anew.
+    let stored = status.last_success_date.as_deref();
+    let stored = stored.filter(|_| now < since);
     // What a wrong clock told does not count.
-    let failed = failed.and_then(clock::read).filter(|failed| *failed <= now);
-    match failed.map(|failed| now.since(failed)) {
+    let tried = [failed, stored].into_iter().flatten();
+    let tried = tried.filter_map(clock::read).filter(|tried| *tried <= now);
+    match tried.max().map(|tried| now.since(tried)) {
         Some(passed) if passed < AGAIN => {
             course.look_again(Millis(AGAIN.0 - passed.0), Reason::BackupBeforeChange);
             false

@@ -4,11 +4,12 @@
 //!
 //! # Guarantees
 //! Without the backups that are asked for the act is not begun, whatever keeps them from being taken. Once they are there
-//! they count until the act is over, so what has begun does not wait in its middle.
+//! they count until the act is over, so what has begun does not wait in its middle. One that is stored when the act is
+//! asked for never counts, whatever the clock says.
 
 use contract::{
-    BackupBefore, EtcdBackupSpec, EtcdBackupStatus, FindingKind, Observed, Reason, Resource,
-    RestorationStage, RiskyAct,
+    BackupBefore, EtcdBackupSpec, EtcdBackupStatus, FindingKind, Millis, Observed, Reason,
+    Resource, RestorationStage, RiskyAct,
 };
 
 use super::{LATER, Step};
@@ -40,14 +41,18 @@ pub(super) fn why_not(
     if asking.is_empty() {
         return None;
     }
+    let now = newest(&asking).max(situation.snapshot.now);
     let known = situation.memory.backup_before.as_ref();
-    let wish = known.filter(|wish| wish.act == act && wish.target == target);
-    let wish = wish.cloned().unwrap_or_else(|| BackupBefore {
-        act,
-        target: target.to_owned(),
-        since: clock::spell(situation.snapshot.now),
+    let known = known.filter(|wish| wish.act == act && wish.target == target);
+    let wish = known
+        .and_then(|wish| Some((wish.clone(), clock::read(&wish.since)?)))
+        // It is of a clock that was ahead or fell behind, and no backup of this clock's would count.
+        .filter(|(_, since)| *since <= now);
+    let (wish, since) = wish.unwrap_or_else(|| {
+        let since = clock::spell(now);
+        let target = target.to_owned();
+        (BackupBefore { act, target, since }, now)
     });
-    let since = clock::read(&wish.since).unwrap_or(situation.snapshot.now);
     step.backup_before = Some(wish);
     let (guard, status) = asking
         .iter()
@@ -67,6 +72,14 @@ pub(super) fn why_not(
         FindingKind::Waiting,
         format!("EtcdBackup {name} has stored a backup, as its spec.backupPolicy.before asks"),
     ))
+}
+
+/// When the last of their backups ended, by the clock of then: one that is behind it takes none of them for a later one.
+fn newest(asking: &[(&Resource, EtcdBackupStatus)]) -> Millis {
+    let ended = asking
+        .iter()
+        .filter_map(|(_, status)| clock::read(status.last_success_date.as_deref()?));
+    ended.max().unwrap_or_default()
 }
 
 /// The status of an EtcdBackup that is to be taken before the act; none where it is not.

@@ -129,6 +129,42 @@ fn an_act_waits_for_a_backup_that_began_after_the_wish() {
     }
 }
 
+/// Found by the simulator: a clock fell nine years behind, a restore was asked for, and the backup of before seemed younger.
+#[test]
+fn what_is_stored_counts_for_no_later_act_by_a_clock_that_fell_behind() {
+    let asked = |world: World, at: &str| world.guarded(&[guard(&ALL, &stored(at))]).decide();
+    let wish = |world: World, at: &str| {
+        let decision = asked(world, at);
+        assert!(effects(&decision).is_empty(), "{at}");
+        written(&decision).unwrap().backup_before.unwrap()
+    };
+    let before = "2035-11-18T11:06:40Z";
+    let first = wish(upgrading(), before);
+    assert_eq!(first.since, before);
+    // One of this clock's has been stored: the next one counts.
+    let mut world = upgrading().later(60);
+    world.status.backup_before = Some(first);
+    let second = wish(world.clone(), "2026-11-18T11:07:20Z");
+    assert_eq!(second.since, "2026-11-18T11:07:40Z");
+    world.status.backup_before = Some(second);
+    let decision = asked(world.later(60), "2026-11-18T11:07:50Z");
+    assert!(!effects(&decision).is_empty());
+}
+
+/// Else it would wait until that time has come.
+#[test]
+fn a_wish_of_a_clock_that_was_ahead_is_asked_for_anew() {
+    let asking = guard(&ALL, &EtcdBackupStatus::default());
+    let mut world = upgrading().guarded(&[asking]);
+    world.status.backup_before = Some(BackupBefore {
+        act: RiskyAct::Upgrade,
+        target: IMAGE.to_owned(),
+        since: "2035-11-18T11:06:40Z".to_owned(),
+    });
+    let wish = written(&world.decide()).unwrap().backup_before.unwrap();
+    assert_eq!(wish.since, NOW);
+}
+
 #[test]
 fn nothing_waits_for_backups_that_nobody_asks_for() {
     let moves = |world: World| !effects(&world.decide()).is_empty();

@@ -244,6 +244,40 @@ fn where_nobody_shows_the_list_the_status_says_how_members_are_reached() {
     assert_eq!(rules(with("clusterId", Value::Null)), ["Plaintext"]);
 }
 
+/// Found by the simulator: an operator whose caches stood still made the pod as its status remembered, and one member
+/// without a leader had heard of the address with TLS.
+#[test]
+fn what_one_member_says_of_the_list_is_no_quorums_word() {
+    let mut snapshot = snapshot_of(resource());
+    snapshot.resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "peers"}}});
+    let with_certificates: contract::Pod = serde_json::from_value(json!({
+        "name": "a-2", "uid": "uid-2", "resourceVersion": "1", "owner": "uid-a", "created": 0, "phase": "Running",
+        "peerSecret": "peers",
+    }))
+    .expect("a pod");
+    snapshot.objects.pods = Observed::Seen(vec![with_certificates]);
+    let Observed::Seen(list) = &mut snapshot.etcd.membership else {
+        panic!("nobody shows the list");
+    };
+    for member in &mut list.members {
+        for url in &mut member.peer_urls {
+            *url = url.replace("http://", "https://");
+        }
+    }
+    let rules = |is_confirmed: bool| -> Vec<&str> {
+        let mut snapshot = snapshot.clone();
+        if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+            list.linearizable = is_confirmed;
+        }
+        let refusals = permit(&decision(vec![apply("pod", pod_json())]), &snapshot)
+            .err()
+            .unwrap_or_default();
+        refusals.iter().map(super::super::Refusal::rule).collect()
+    };
+    assert_eq!(rules(true), ["Plaintext"]);
+    assert_eq!(rules(false), [""; 0]);
+}
+
 #[test]
 fn clients_are_taken_in_plain_text_only_where_the_spec_says_so() {
     let both = |pod: &mut Value| {

@@ -93,6 +93,27 @@ fn a_failure_before_an_act_is_tried_again_each_minute() {
     assert!(take(&later(60)).is_some());
 }
 
+/// By a clock that fell behind none counts until the cluster asks anew, and a store is not filled meanwhile.
+#[test]
+fn one_that_does_not_count_is_taken_again_each_minute() {
+    let taken = |ended: &str| EtcdBackupStatus {
+        succeeded: true,
+        last_success_date: Some(ended.to_owned()),
+        duration_milliseconds: Some(0),
+        ..EtcdBackupStatus::default()
+    };
+    let is_due = |ended: &str, seconds| {
+        let mut backup = wanted(before(&["upgrade"])).remembering(&taken(ended));
+        if let Some(wanted) = &mut backup.view().wanted {
+            wanted.since = "2035-11-18T11:06:40Z".to_owned();
+        }
+        take(&backup.after(seconds).decide()).is_some()
+    };
+    assert!(is_due("2035-11-18T11:06:00Z", 0));
+    assert!(!is_due(SINCE, 59));
+    assert!(is_due(SINCE, 60));
+}
+
 #[test]
 fn acts_need_a_cluster() {
     let decision = backup(before(&["upgrade"])).decide();
