@@ -1,5 +1,7 @@
 //! Generated files that were left over, edited or broken, and what is said of each.
 
+use std::sync::LazyLock;
+
 use semver::Version;
 use tempfile::TempDir;
 
@@ -23,6 +25,15 @@ fn new(version_text: &str, frozen: Option<String>) -> New {
 
 /// A checkout with two releases, of which the first is published and in prod.
 fn checkout() -> TempDir {
+    static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(written);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut archive = tar::Archive::new(WRITTEN.as_slice());
+    archive.unpack(folder.path()).expect("unpacked");
+    folder
+}
+
+/// All its files as an archive, for it takes seconds to generate them.
+fn written() -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let save = |table: &Table| {
         fs::create_dir_all(folder.path().join("manifests")).expect("made");
@@ -37,7 +48,11 @@ fn checkout() -> TempDir {
         .image()
         .digest();
     save(&release(&first, new("0.2.0", Some(digest))).expect("a release"));
-    folder
+    let mut archive = tar::Builder::new(Vec::new());
+    archive
+        .append_dir_all(".", folder.path())
+        .expect("archived");
+    archive.into_inner().expect("archived")
 }
 
 fn change(checkout: &TempDir, file: &str, from: &str, to: &str) {
