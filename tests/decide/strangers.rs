@@ -8,7 +8,7 @@ use simulator::{Fact, Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
 use super::invariants::judge;
-use super::{Court, DOUBTED, HISTORIES, MAD, SAFETY, check, mad_history, number, seeds};
+use super::{Court, DOUBTED, MAD, OF_OTHERS, SAFETY, check, mad_history, number, seeds};
 
 #[test]
 fn nothing_of_somebody_elses_is_changed_or_deleted() {
@@ -20,7 +20,7 @@ fn nothing_of_somebody_elses_is_changed_or_deleted() {
 /// Nor does it rest on the module: the envelope knows whose each object is.
 #[test]
 fn a_mad_module_touches_nothing_of_somebody_elses() {
-    let count = number("SIMULATOR_HISTORIES", HISTORIES) / MAD;
+    let count = number("SIMULATOR_HISTORIES", OF_OTHERS) / MAD;
     let seeds: Vec<u64> = (1..=count).collect();
     let court = Court {
         history: mad_history,
