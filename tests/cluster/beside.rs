@@ -10,13 +10,21 @@ use crate::{
     worn, zero,
 };
 
-/// Those that disturb nobody, the long ones first.
+/// How far from one another those begin that are listed side by side.
+const APART: usize = 12;
+
+/// Those that disturb nobody. Those of one kind want the same of the machine, for example all compile modules or all wait,
+/// so they do not begin together.
 pub(crate) fn side_by_side(scenarios: &Scenarios) -> Vec<Trial> {
-    let mut trials = saved::trials(scenarios);
-    trials.extend(improbable::trials(scenarios));
-    trials.extend(scale::trials(scenarios));
-    trials.extend(others(scenarios));
-    trials
+    let kinds = [
+        saved::trials(scenarios),
+        improbable::trials(scenarios),
+        scale::trials(scenarios),
+        others(scenarios),
+    ];
+    let mut trials: Vec<(usize, Trial)> = kinds.into_iter().flatten().enumerate().collect();
+    trials.sort_by_key(|(listed, _)| listed % APART);
+    trials.into_iter().map(|(_, trial)| trial).collect()
 }
 
 fn others(scenarios: &Scenarios) -> Vec<Trial> {

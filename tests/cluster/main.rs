@@ -71,7 +71,7 @@ use tokio::runtime::Runtime;
 use harness::Scenarios;
 
 /// Scenarios at a time: they mostly wait, for two processors all the same.
-const AT_A_TIME: usize = 5;
+const AT_A_TIME: usize = 4;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

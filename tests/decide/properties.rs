@@ -23,7 +23,7 @@ const VARIANTS: u64 = 3;
 fn seeds() -> RangeInclusive<u64> {
     1..=number(
         "SIMULATOR_SEEDS",
-        if cfg!(debug_assertions) { 30 } else { 300 },
+        if cfg!(debug_assertions) { 30 } else { 150 },
     )
 }
 

@@ -171,14 +171,28 @@ impl Testbed {
             .collect()
     }
 
-    /// Takes the images of a docker or OCI archive into every node. A node that is given one image twice at the same time
-    /// refuses one of them, so each waits for its turn.
+    /// Takes the images of a docker or OCI archive into every node, unless they have it. A node that is given one image twice
+    /// at the same time refuses one of them, so each waits for its turn.
     pub async fn load_image(&self, archive: &Path) -> Result<()> {
         let _lock = lock("images", &Progress::silent()).await?;
+        let folder = self.layout.state().join("images");
+        fs::create_dir_all(&folder)?;
+        let taken = folder.join(archive.file_name().context("an archive is a file")?);
+        let file = fs::metadata(archive).with_context(|| archive.display().to_string())?;
+        let which = format!(
+            "{} {} {:?}",
+            archive.display(),
+            file.len(),
+            file.modified()?
+        );
+        if fs::read_to_string(&taken).is_ok_and(|before| before == which) {
+            return Ok(());
+        }
         let nodes = Parts::all(&self.layout, self.record.block);
         on_all(&nodes, |node| node.import(archive))
             .await
-            .with_context(|| format!("{} was not taken by the nodes", archive.display()))
+            .with_context(|| format!("{} was not taken by the nodes", archive.display()))?;
+        Ok(fs::write(taken, which)?)
     }
 
     /// Gives an image another name in every node, as if a second registry had it.
