@@ -5,7 +5,7 @@
 //! # Guarantees
 //! Without the backups that are asked for the act is not begun, whatever keeps them from being taken. Once they are there
 //! they count until the act is over, so what has begun does not wait in its middle. One that is stored when the act is
-//! asked for never counts, whatever the clock says.
+//! asked for never counts, also by a clock that fell behind.
 
 use contract::{
     BackupBefore, EtcdBackupSpec, EtcdBackupStatus, FindingKind, Millis, Observed, Reason,
@@ -46,7 +46,7 @@ pub(super) fn why_not(
     let known = known.filter(|wish| wish.act == act && wish.target == target);
     let wish = known
         .and_then(|wish| Some((wish.clone(), clock::read(&wish.since)?)))
-        // It is of a clock that was ahead or fell behind, and no backup of this clock's would count.
+        // Else it is of a clock that was ahead, or this one fell behind: no backup of this one's would count.
         .filter(|(_, since)| *since <= now);
     let (wish, since) = wish.unwrap_or_else(|| {
         let since = clock::spell(now);
