@@ -10,7 +10,7 @@ BINNACLE := cargo run --quiet --package host --bin binnacle --
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help run stop check test olm wasm prove generate release promote deprecate image sbom bench
+.PHONY: help run stop check test live olm wasm prove generate release promote deprecate image sbom bench
 
 help: ## List these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: bootstrap ## All checks that need no cluster: format, lints, licences, un
 test: bootstrap-suites ## `make check`, then the suites on a real Kubernetes
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
+
+live: bootstrap-suites ## Every scenario on a real Kubernetes, also the long ones that `make test` leaves out: an hour
+	@cargo test --package tests --test cluster -- --include-ignored$(if $(OSS_EMULATOR),, --skip alibaba)
 
 olm: bootstrap-testbed ## The suite on a real Operator Lifecycle Manager, which wants the machine for itself
 	@cargo test --no-fail-fast --package tests --test olm

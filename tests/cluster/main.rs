@@ -26,6 +26,7 @@ mod harness;
 mod improbable;
 #[path = "../decide/linear.rs"]
 mod linear;
+mod long;
 mod members;
 mod memory;
 mod minio;
@@ -94,7 +95,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let scenarios = Scenarios::new(&runtime, suite.as_ref());
     let mut has_failed = false;
     for (trials, at_a_time) in [
-        (beside::side_by_side(&scenarios), AT_A_TIME),
+        (long::leave_out(beside::side_by_side(&scenarios)), AT_A_TIME),
         (serial::alone(&scenarios), 1),
         (serial::afterwards(&scenarios), 1),
     ] {

@@ -139,7 +139,7 @@ async fn one_way(scenario: &mut Scenario) -> Result<()> {
         Ok(())
     };
     let soon = Duration::from_secs(60);
-    wait::until("the leader's refusal", soon, refuses).await?;
+    wait::until("the leader's refusal", soon, &refuses).await?;
     cluster.becomes_healthy(3).await?;
     cluster.resize(5).await?;
     cluster.becomes_healthy(5).await?;
@@ -147,7 +147,8 @@ async fn one_way(scenario: &mut Scenario) -> Result<()> {
         cluster.leader().await? == leader,
         "another member leads by now"
     );
-    refuses().await
+    // It takes the connection for whole again whenever the follower calls, until its own next call.
+    wait::until("the leader's refusal once more", soon, refuses).await
 }
 
 async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {

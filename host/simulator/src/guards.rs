@@ -1,10 +1,11 @@
 //! An EtcdBackup that what is hard to take back waits for: when it is asked, and what its store lets it say.
 //!
-//! Takes the backup that the cluster's status asks for, as soon as the store and a quorum answer. Who waits for it, and for
+//! Takes the backup that the cluster's status asks for, as soon as the store and a quorum answer, and takes its time. Who waits for it, and for
 //! how long, is the module's.
 
 use contract::{
-    BackupBefore, EtcdBackupStatus, EtcdClusterStatus, Millis, Observed, Resource, RiskyAct,
+    BackupBefore, BackupRun, EtcdBackupStatus, EtcdClusterStatus, Millis, Observed, Resource,
+    RiskyAct,
 };
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
@@ -14,6 +15,8 @@ use crate::world::{NAME, World};
 
 /// How soon one that failed is taken again.
 const AGAIN: i64 = 60_000;
+/// What one takes at most.
+const LONGEST: i64 = 30_000;
 
 /// The EtcdBackup that guards the cluster.
 #[derive(Clone, Debug)]
@@ -24,9 +27,11 @@ pub(crate) struct Guard {
     since: i64,
     /// When it last began a backup that came to be stored.
     saved: Option<i64>,
-    /// What its status says of that.
-    told: Option<i64>,
-    /// It is about to be taken.
+    /// When its status says that this one ended, and how long it took.
+    told: Option<(i64, i64)>,
+    /// When the one under way began.
+    run: Option<i64>,
+    /// It is about to be taken, or to end.
     busy: bool,
 }
 
@@ -75,6 +80,7 @@ impl World {
             since: self.now,
             saved: None,
             told: None,
+            run: None,
             busy: false,
         });
     }
@@ -100,57 +106,91 @@ impl World {
             return;
         };
         guard.busy = false;
+        if let Some(began) = guard.run.take() {
+            self.stored_before(began);
+            return;
+        }
         let Some(since) = asked.map(Timestamp::as_millisecond) else {
             return;
         };
-        if guard.told.is_some_and(|told| told >= since + 1000) {
+        if guard
+            .told
+            .is_some_and(|(ended, took)| ended - took >= since + 1000)
+        {
             return;
         }
         // One that does not count by a clock that fell behind.
         let stored = guard
             .told
-            .filter(|told| clock < since && (0..AGAIN).contains(&(clock - told)));
+            .filter(|(ended, _)| clock < since && (0..AGAIN).contains(&(clock - ended)));
         let wait = match stored {
-            Some(told) => told + AGAIN - clock,
+            Some((ended, _)) => ended + AGAIN - clock,
             None if (since..since + 2000).contains(&clock) => since + 2000 - clock,
             None => 0,
         };
+        guard.busy = true;
         if wait > 0 {
-            guard.busy = true;
             self.timers.set(self.now + wait, Timer::Guard);
-            return;
+        } else if self.store && self.back_up() {
+            self.begin_before(clock);
+        } else {
+            self.timers.set(self.now + AGAIN, Timer::Guard);
+            self.guard_says(|status| {
+                status.succeeded = false;
+                status.reason = "the store is away".to_owned();
+                status.last_failure_date = spell(clock);
+            });
+            self.tell(|_| "      the backup that is waited for is not to be had".to_owned());
         }
-        let is_taken = self.store && self.back_up();
-        let (now, number) = (spell(Millis(clock)), self.kube.number());
+    }
+
+    fn begin_before(&mut self, clock: i64) {
         let Some(guard) = &mut self.guard else {
             return;
         };
-        let status = if is_taken {
-            guard.saved = Some(self.now);
-            // Times in a status are of whole seconds.
-            guard.told = Some(clock.div_euclid(1000) * 1000);
-            EtcdBackupStatus {
-                succeeded: true,
-                last_success_date: now,
-                duration_milliseconds: Some(0),
-                ..EtcdBackupStatus::default()
-            }
-        } else {
-            guard.busy = true;
-            self.timers.set(self.now + AGAIN, Timer::Guard);
-            EtcdBackupStatus {
-                reason: "the store is away".to_owned(),
-                last_failure_date: now,
-                ..EtcdBackupStatus::default()
-            }
-        };
-        guard.api.status = json!(status);
-        guard.api.resource_version = number.to_string();
-        self.changed = true;
-        self.tell(|_| {
-            let how = if is_taken { "taken" } else { "not to be had" };
-            format!("      the backup that is waited for is {how}")
+        guard.run = Some(self.now);
+        self.guard_says(|status| {
+            status.run = Some(BackupRun {
+                started_at: spell(clock).unwrap_or_default(),
+                ..BackupRun::default()
+            });
         });
+        self.after(200, LONGEST, Timer::Guard);
+        self.tell(|_| "      the backup that is waited for begins".to_owned());
+    }
+
+    fn stored_before(&mut self, began: i64) {
+        let (clock, took) = (self.clock().0 + self.off, self.now - began);
+        let Some(guard) = &mut self.guard else {
+            return;
+        };
+        guard.saved = Some(began);
+        // Times in a status are of whole seconds.
+        guard.told = Some((clock.div_euclid(1000) * 1000, took));
+        // Another may be asked for by now.
+        guard.busy = true;
+        self.after(200, 4_000, Timer::Guard);
+        self.guard_says(|status| {
+            *status = EtcdBackupStatus {
+                succeeded: true,
+                last_success_date: spell(clock),
+                duration_milliseconds: Some(took),
+                last_failure_date: status.last_failure_date.take(),
+                ..EtcdBackupStatus::default()
+            };
+        });
+        self.tell(|_| "      the backup that is waited for is taken".to_owned());
+    }
+
+    fn guard_says(&mut self, what: impl FnOnce(&mut EtcdBackupStatus)) {
+        let number = self.kube.number();
+        if let Some(guard) = &mut self.guard {
+            let mut status = serde_json::from_value(guard.api.status.take()).unwrap_or_default();
+            what(&mut status);
+            guard.api.status = json!(status);
+            guard.api.resource_version = number.to_string();
+        }
+        self.changed = true;
     }
 
     /// Before which act there is no backup that was taken since the guard was there; for a restore, since it was asked for.
@@ -176,7 +216,7 @@ impl World {
     }
 }
 
-fn spell(at: Millis) -> Option<String> {
-    let at = Timestamp::from_second(at.0.div_euclid(1000)).ok()?;
+fn spell(at: i64) -> Option<String> {
+    let at = Timestamp::from_second(at.div_euclid(1000)).ok()?;
     Some(at.to_string())
 }

@@ -4,8 +4,8 @@
 //!
 //! # Guarantees
 //! Without the backups that are asked for the act is not begun, whatever keeps them from being taken. Once they are there
-//! they count until the act is over, so what has begun does not wait in its middle. One that is stored when the act is
-//! asked for never counts, also by a clock that fell behind.
+//! they count until the act is over, so what has begun does not wait in its middle. One that is stored or under way when
+//! the act is asked for never counts, also by a clock that fell behind.
 
 use contract::{
     BackupBefore, EtcdBackupSpec, EtcdBackupStatus, FindingKind, Millis, Observed, Reason,
@@ -74,12 +74,15 @@ pub(super) fn why_not(
     ))
 }
 
-/// When the last of their backups ended, by the clock of then: one that is behind it takes none of them for a later one.
+/// When the last of their backups ended or began, by the clock of then: one that is behind it takes none of them for a
+/// later one.
 fn newest(asking: &[(&Resource, EtcdBackupStatus)]) -> Millis {
-    let ended = asking
-        .iter()
-        .filter_map(|(_, status)| clock::read(status.last_success_date.as_deref()?));
-    ended.max().unwrap_or_default()
+    let told = asking.iter().flat_map(|(_, status)| {
+        let run = status.run.as_ref().map(|run| run.started_at.as_str());
+        [status.last_success_date.as_deref(), run]
+    });
+    let told = told.flatten().filter_map(clock::read);
+    told.max().unwrap_or_default()
 }
 
 /// The status of an EtcdBackup that is to be taken before the act; none where it is not.

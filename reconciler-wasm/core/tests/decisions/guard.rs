@@ -1,8 +1,8 @@
 //! What is hard to take back waits for a backup where an EtcdBackup asks for it.
 
 use contract::{
-    BackupBefore, EtcdBackupStatus, Observed, Reason, Resource, Restoration, RestorationStage,
-    RiskyAct,
+    BackupBefore, BackupRun, EtcdBackupStatus, Observed, Reason, Resource, Restoration,
+    RestorationStage, RiskyAct,
 };
 use serde_json::json;
 
@@ -149,6 +149,28 @@ fn what_is_stored_counts_for_no_later_act_by_a_clock_that_fell_behind() {
     world.status.backup_before = Some(second);
     let decision = asked(world.later(60), "2026-11-18T11:07:50Z");
     assert!(!effects(&decision).is_empty());
+}
+
+#[test]
+fn what_is_under_way_counts_for_no_later_act_by_a_clock_that_fell_behind() {
+    let began = "2035-11-18T11:06:40Z";
+    let under_way = EtcdBackupStatus {
+        run: Some(BackupRun {
+            started_at: began.to_owned(),
+            ..BackupRun::default()
+        }),
+        ..EtcdBackupStatus::default()
+    };
+    let decision = upgrading().guarded(&[guard(&ALL, &under_way)]).decide();
+    assert!(effects(&decision).is_empty());
+    let wish = written(&decision).unwrap().backup_before.unwrap();
+    assert_eq!(wish.since, began);
+    // The clock is right again, and that one ends.
+    let ended = "2035-11-18T11:06:45Z";
+    let mut world = upgrading().later(9 * 365 * 86_400 + 2 * 86_400 + 60);
+    world.status.backup_before = Some(wish);
+    let decision = world.guarded(&[guard(&ALL, &stored(ended))]).decide();
+    assert!(effects(&decision).is_empty());
 }
 
 /// Else it would wait until that time has come.
