@@ -287,12 +287,12 @@ fn one_plan_makes_one_history() {
     }
 }
 
-/// Safety does not rest on the module: whatever it decides, the envelope keeps the data and the quorum. The first seed is one
-/// in which it gave two members another image while the caches stood still.
+/// Safety does not rest on the module: whatever it decides, the envelope keeps the data and the quorum. In the first seed it
+/// gave two members another image while the caches stood still, in the second the other one's pod was on its way out.
 #[test]
 fn a_mad_module_loses_nothing() {
     let mut seeds = seeds(MAD);
-    seeds.insert(0, 1_795_685_699_000_020);
+    seeds.splice(0..0, [1_795_685_699_000_020, 1_795_720_042_002_435]);
     let court = Court {
         history: mad_history,
         judge: |plan| mad_history(plan, false).facts.iter().find_map(unsafe_deed),

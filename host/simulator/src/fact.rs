@@ -178,7 +178,7 @@ pub struct MemberTruth {
     pub secure: bool,
     /// What it runs.
     pub release: Option<Release>,
-    /// It runs, and is about to be restarted with another image.
+    /// It runs, and is about to be restarted with another image. Whose pod is being deleted counts as down instead.
     pub swaps: bool,
     /// It runs in a pod of the archived operator, which gets no other image.
     pub old: bool,

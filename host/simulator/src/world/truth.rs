@@ -107,7 +107,8 @@ impl World {
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),
                         release: process.map(|process| process.release),
-                        swaps: process.is_some() && pod.is_some_and(|pod| pod.swaps),
+                        swaps: process.is_some()
+                            && pod.is_some_and(|pod| pod.swaps && pod.api.deleted.is_none()),
                         old: pod.is_some_and(crate::kubernetes::Member::is_old),
                     }
                 })
