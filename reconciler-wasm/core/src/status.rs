@@ -9,7 +9,8 @@ mod records;
 
 use contract::{
     ClusterId, Effect, EtcdClusterStatus, EventType, Finding, MemberHealth, MemberNames,
-    MemberRecord, MemberRole, Observed, Phase, Reason, Resource, RestorationStage, Snapshot, names,
+    MemberRecord, MemberRole, Observed, Phase, Reason, Resource, Restoration, RestorationStage,
+    Snapshot, names,
 };
 
 use crate::assess::{Living, Member, Situation, Stage};
@@ -94,7 +95,10 @@ pub(crate) fn render(
     } else {
         &cluster.tls.in_use
     };
-    let is_born = cluster_id.is_some() || birth.is_some() || is_filled;
+    // Members that an earlier restore filled still run, recorded or not, while the next one stops them.
+    let is_restored = restoration.as_ref().is_some_and(Restoration::is_under_way);
+    let is_remembered = is_restored && memory.tls.is_some();
+    let is_born = cluster_id.is_some() || birth.is_some() || is_filled || is_remembered;
     // That all is plain text is remembered as long as a pod tells otherwise.
     let tls = Some(secrets.clone())
         .filter(|secrets| is_born && (!secrets.is_plain() || snapshot_has_certificates(snapshot)));

@@ -7,7 +7,7 @@ mod stages;
 
 use contract::{
     Child, ConditionStatus, Effect, EtcdRestoreStatus, Millis, Observed, Phase, Pod, PodPhase,
-    Reason, Resource, Restoration, RestorationStage, SnapshotProof, names,
+    Reason, Resource, Restoration, RestorationStage, SnapshotProof, TlsSecrets, names,
 };
 use serde_json::json;
 

@@ -47,6 +47,25 @@ fn a_restore_that_is_taken_back_before_anything_was_lost_starts_the_members_agai
     assert!(effects(&gone.decide()).contains(&format!("Apply Pod {}", member(0))));
 }
 
+/// Found by the simulator: the envelope refused to forget the certificates of members that run, again and again.
+#[test]
+fn members_that_an_earlier_restore_filled_keep_their_certificates_until_the_next_one_stopped_them()
+{
+    let mut next = proven();
+    next.uid = "0f4c0000-0000-4000-8000-000000000010".to_owned();
+    next.spec["replaces"] = json!("c1");
+    let mut world = answering().with(next);
+    let secrets = TlsSecrets {
+        peer: Some("peers".to_owned()),
+        ..TlsSecrets::default()
+    };
+    world.status.tls = Some(secrets.clone());
+    let status = written(&world.decide()).unwrap();
+    let stage = status.restoration.unwrap().stage;
+    assert_eq!(stage, RestorationStage::Stopping);
+    assert_eq!((status.cluster_id, status.tls), (None, Some(secrets)));
+}
+
 #[test]
 fn the_first_answer_records_another_cluster_and_only_that() {
     let world = answering();
