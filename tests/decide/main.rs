@@ -260,7 +260,9 @@ fn second_operators_do_things() {
 /// Safety only: a restore that people edit in the middle may not come to its end, which docs/proof.md says.
 #[test]
 fn no_restore_loses_a_write_or_leaves_the_envelope() {
-    let seeds = seeds(RESTORED);
+    let mut seeds = seeds(RESTORED);
+    // What was filled over TLS leads, its EtcdRestore is gone, and another one asks.
+    seeds.insert(0, 1_795_720_042_005_110);
     check(&seeds, Plan::with_restores, SAFETY);
     eprintln!("{} histories, a third of them with restores", seeds.len());
 }

@@ -58,6 +58,9 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
     if let Some(why) = why_not_again(situation, wish) {
         return blocked(why);
     }
+    if let Some(why) = why_not_beside_another(situation, wish) {
+        return blocked(why);
+    }
     match &situation.stage {
         Stage::Unreadable { .. } => waiting("the cluster's objects cannot be read.".to_owned()),
         Stage::Unborn => None,
@@ -89,6 +92,27 @@ fn why_not_again(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
         memory.restore,
         command(wish, id)
     ))
+}
+
+/// What another EtcdRestore filled and nobody recorded may have taken clients' writes once its members lead.
+fn why_not_beside_another(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
+    let memory = situation.memory.restoration.as_ref()?;
+    let is_anothers = is_filling(situation) && memory.uid != wish.resource.uid;
+    let etcd = &situation.snapshot.etcd;
+    let leads = etcd.endpoints.iter().any(|endpoint| {
+        let status = endpoint.status.seen();
+        status.is_some_and(|status| status.leader.is_some())
+    });
+    let confirms = etcd.membership.seen().is_some_and(|list| list.linearizable);
+    (is_anothers && (leads || confirms)).then(|| {
+        format!(
+            "the members that EtcdRestore {} filled serve by now, and clients may have written to them. To give that \
+             up: kubectl --namespace {} delete pod {}",
+            memory.restore,
+            wish.resource.namespace,
+            memory.founders.join(" ")
+        )
+    })
 }
 
 fn is_filling(situation: &Situation<'_>) -> bool {

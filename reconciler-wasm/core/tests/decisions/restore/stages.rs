@@ -47,23 +47,55 @@ fn a_restore_that_is_taken_back_before_anything_was_lost_starts_the_members_agai
     assert!(effects(&gone.decide()).contains(&format!("Apply Pod {}", member(0))));
 }
 
-/// Found by the simulator: the envelope refused to forget the certificates of members that run, again and again.
-#[test]
-fn members_that_an_earlier_restore_filled_keep_their_certificates_until_the_next_one_stopped_them()
-{
+/// The founder of an EtcdRestore that is gone, reached by TLS, and another EtcdRestore with its consent.
+fn asked_again() -> World {
     let mut next = proven();
     next.uid = "0f4c0000-0000-4000-8000-000000000010".to_owned();
     next.spec["replaces"] = json!("c1");
     let mut world = answering().with(next);
-    let secrets = TlsSecrets {
+    world.status.tls = Some(TlsSecrets {
         peer: Some("peers".to_owned()),
         ..TlsSecrets::default()
-    };
-    world.status.tls = Some(secrets.clone());
+    });
+    world
+}
+
+/// Found by the simulator: the envelope refused that, again and again, and the condition said that members are stopped.
+#[test]
+fn members_that_an_earlier_restore_filled_and_that_lead_are_given_up_by_who_deletes_their_pods() {
+    let world = asked_again();
+    assert_eq!(stage(&world), Some(RestorationStage::Filling));
+    let decision = world.decide();
+    assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+    let mut findings = decision.report.findings.iter();
+    let held = findings.find(|one| one.reason == Reason::RestoreWaiting);
+    let words = &held.unwrap().message;
+    let way = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
+    assert!(words.contains(&way), "{words}");
+    assert_eq!(
+        stage(&silenced(world)),
+        Some(RestorationStage::Stopping),
+        "nobody leads"
+    );
+}
+
+/// Its only member's pod is gone.
+fn silenced(mut world: World) -> World {
+    world.pods().clear();
+    world.snapshot.etcd.endpoints.clear();
+    world.snapshot.etcd.membership = Observed::Absent;
+    world
+}
+
+/// Found by the simulator: the envelope refused to forget the certificates of members that ran.
+#[test]
+fn members_that_an_earlier_restore_filled_keep_their_certificates_until_the_next_one_stopped_them()
+{
+    let world = silenced(asked_again());
     let status = written(&world.decide()).unwrap();
     let stage = status.restoration.unwrap().stage;
     assert_eq!(stage, RestorationStage::Stopping);
-    assert_eq!((status.cluster_id, status.tls), (None, Some(secrets)));
+    assert_eq!((status.cluster_id, status.tls), (None, world.status.tls));
 }
 
 #[test]
