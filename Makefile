@@ -30,7 +30,7 @@ test: bootstrap-suites ## `make check`, then the suites on a real Kubernetes
 	@cargo build --package tests --bin suite --bin testbed || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TARGET)/debug/suite test
 
-live: bootstrap-suites ## Every scenario on a real Kubernetes, also the long ones that `make test` leaves out: an hour
+live: bootstrap-suites ## Every scenario on a real Kubernetes, also the long ones that `make test` leaves out
 	@cargo test --package tests --test cluster -- --include-ignored$(if $(OSS_EMULATOR),, --skip alibaba)
 
 olm: bootstrap-testbed ## The suite on a real Operator Lifecycle Manager, which wants the machine for itself

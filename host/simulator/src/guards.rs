@@ -1,7 +1,7 @@
 //! An EtcdBackup that what is hard to take back waits for: when it is asked, and what its store lets it say.
 //!
-//! Takes the backup that the cluster's status asks for, as soon as the store and a quorum answer, and takes its time. Who waits for it, and for
-//! how long, is the module's.
+//! Takes the backup that the cluster's status asks for, as soon as the store and a quorum answer, which takes its time. Who
+//! waits for it, and for how long, is the module's.
 
 use contract::{
     BackupBefore, BackupRun, EtcdBackupStatus, EtcdClusterStatus, Millis, Observed, Resource,
