@@ -288,6 +288,15 @@ fn stop(
         step.look_again(SOON, Reason::Restoring);
         return;
     }
+    let is_left = pods.values().any(|pod| pod.deleted.is_none());
+    if is_left && let Some(why) = hold::why_not_stopped(situation, wish) {
+        step.find(
+            FindingKind::Blocked,
+            Reason::RestoreWaiting,
+            format!("EtcdRestore {} waits: {why}", wish.resource.name),
+        );
+        return;
+    }
     for pod in pods.values().filter(|pod| pod.deleted.is_none()) {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,

@@ -3,7 +3,9 @@
 //!
 //! Absence of evidence holds it.
 
-use contract::{ClusterId, FindingKind, Millis, RestorationStage, RiskyAct, StoreKind};
+use contract::{
+    ClusterId, FindingKind, Millis, Restoration, RestorationStage, RiskyAct, StoreKind,
+};
 use semver::Version;
 
 use super::Wish;
@@ -78,11 +80,8 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
 /// What another EtcdRestore gave up, by a consent or because it was lost, is given up for this one only by a consent of
 /// its own: the claims of before may be whole.
 fn why_not_again(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
-    let memory = situation.memory.restoration.as_ref()?;
-    let is_anothers = memory.is_first()
-        && memory.uid != wish.resource.uid
-        && situation.memory.cluster_id.is_none();
-    let id = memory.replaces.filter(|_| is_anothers)?;
+    let memory = anothers(situation, wish)?;
+    let id = memory.replaces?;
     if wish.spec.replaces.as_deref() == Some(id.to_string().as_str()) {
         return None;
     }
@@ -96,23 +95,52 @@ fn why_not_again(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
 
 /// What another EtcdRestore filled and nobody recorded may have taken clients' writes once its members lead.
 fn why_not_beside_another(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
-    let memory = situation.memory.restoration.as_ref()?;
-    let is_anothers = is_filling(situation) && memory.uid != wish.resource.uid;
-    let etcd = &situation.snapshot.etcd;
-    let leads = etcd.endpoints.iter().any(|endpoint| {
-        let status = endpoint.status.seen();
-        status.is_some_and(|status| status.leader.is_some())
-    });
-    let confirms = etcd.membership.seen().is_some_and(|list| list.linearizable);
-    (is_anothers && (leads || confirms)).then(|| {
+    anothers(situation, wish)?;
+    serves(situation).then(|| unrecorded(situation, wish))
+}
+
+/// Another EtcdRestore left this half done, before its members were recorded.
+fn anothers<'a>(situation: &Situation<'a>, wish: &Wish<'_>) -> Option<&'a Restoration> {
+    let memory = super::first(situation)?;
+    let is_anothers = memory.uid != wish.resource.uid && situation.memory.cluster_id.is_none();
+    is_anothers.then_some(memory)
+}
+
+/// Why members are not stopped any more: since this began somebody leads them, and nobody consents to give that up.
+pub(super) fn why_not_stopped(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
+    let Some(id) = situation.memory.cluster_id else {
+        return serves(situation).then(|| unrecorded(situation, wish));
+    };
+    let is_asked = wish.spec.replaces.as_deref() == Some(id.to_string().as_str());
+    (serves(situation) && !is_asked).then(|| {
         format!(
-            "the members that EtcdRestore {} filled serve by now, and clients may have written to them. To give that \
-             up: kubectl --namespace {} delete pod {}",
-            memory.restore,
-            wish.resource.namespace,
-            memory.founders.join(" ")
+            "cluster {id} has a quorum again, and what it has would be given up. To keep it, delete this EtcdRestore. \
+             To consent: {}",
+            command(wish, id)
         )
     })
+}
+
+fn serves(situation: &Situation<'_>) -> bool {
+    let etcd = &situation.snapshot.etcd;
+    let recorded = situation.memory.cluster_id;
+    let leads = etcd.endpoints.iter().any(|endpoint| {
+        endpoint.status.seen().is_some_and(|status| {
+            status.leader.is_some() && recorded.is_none_or(|id| id == status.cluster_id)
+        })
+    });
+    leads || etcd.membership.seen().is_some_and(|list| list.linearizable)
+}
+
+fn unrecorded(situation: &Situation<'_>, wish: &Wish<'_>) -> String {
+    let pods = super::living(situation).map(|living| living.pods.keys().copied().collect());
+    let names: Vec<&str> = pods.unwrap_or_default();
+    format!(
+        "members of no recorded cluster, as an earlier EtcdRestore filled them, serve by now, and clients may have \
+         written to them. To give that up: kubectl --namespace {} delete pod {}",
+        wish.resource.namespace,
+        names.join(" ")
+    )
 }
 
 fn is_filling(situation: &Situation<'_>) -> bool {

@@ -67,9 +67,7 @@ fn members_that_an_earlier_restore_filled_and_that_lead_are_given_up_by_who_dele
     assert_eq!(stage(&world), Some(RestorationStage::Filling));
     let decision = world.decide();
     assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
-    let mut findings = decision.report.findings.iter();
-    let held = findings.find(|one| one.reason == Reason::RestoreWaiting);
-    let words = &held.unwrap().message;
+    let words = held(&decision);
     let way = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
     assert!(words.contains(&way), "{words}");
     assert_eq!(
@@ -77,6 +75,49 @@ fn members_that_an_earlier_restore_filled_and_that_lead_are_given_up_by_who_dele
         Some(RestorationStage::Stopping),
         "nobody leads"
     );
+}
+
+/// The envelope stops nobody who leads, and the condition names the way out, whichever EtcdRestore began to.
+#[test]
+fn members_that_lead_again_are_not_stopped_and_who_gives_them_up_is_told_how() {
+    for own in [RESTORE_UID, "0f4c0000-0000-4000-8000-000000000011"] {
+        let mut world = asked_again();
+        let memory = world.status.restoration.as_mut().unwrap();
+        memory.stage = RestorationStage::Stopping;
+        memory.uid = own.to_owned();
+        if let Observed::Seen(restores) = &mut world.snapshot.restores {
+            restores[0].uid = RESTORE_UID.to_owned();
+        }
+        let decision = world.decide();
+        assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+        let words = held(&decision);
+        let way = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
+        assert!(words.contains(&way), "{words}");
+        world.pods()[0].deleted = Some(world.snapshot.now);
+        assert!(effects(&world.decide()).is_empty());
+    }
+}
+
+/// Its quorum came back between the first pass, which remembers, and the second, which stops.
+#[test]
+fn a_quorum_that_comes_back_is_not_stopped_unless_the_restore_consents() {
+    let mut world = healthy(3).with(proven()).at(RestorationStage::Stopping);
+    let decision = world.decide();
+    assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+    let words = held(&decision);
+    assert!(words.contains("delete this EtcdRestore"), "{words}");
+    let id = world.status.cluster_id.unwrap();
+    assert!(words.contains(&format!("\"replaces\":\"{id}\"")), "{words}");
+    if let Observed::Seen(restores) = &mut world.snapshot.restores {
+        restores[0].spec["replaces"] = json!(id.to_string());
+    }
+    assert_eq!(effects(&world.decide()).len(), 3, "all are stopped");
+}
+
+fn held(decision: &contract::Decision) -> String {
+    let mut findings = decision.report.findings.iter();
+    let held = findings.find(|one| one.reason == Reason::RestoreWaiting);
+    held.unwrap().message.clone()
 }
 
 /// Its only member's pod is gone.
