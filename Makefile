@@ -40,7 +40,7 @@ wasm: ## Build the sealed module
 	@CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(REMAP)" cargo build --package reconciler-wasm --target wasm32-unknown-unknown --profile wasm
 	@$(BINNACLE) module seal $(TARGET)/wasm32-unknown-unknown/wasm/reconciler_wasm.wasm --to $(MODULE)
 
-prove: ## A million simulated histories, all branches within a budget, every seeded defect: about an hour
+prove: ## 1.5 million simulated histories, all branches within an allowance, every seeded defect: one to five hours on 2 processors
 	@SIMULATOR_PROVE=1 SIMULATOR_HISTORIES=1000000 SIMULATOR_FIRST_SEED=$$(date +%s)000000 cargo test --profile proof --package decide -- --nocapture --test-threads 1; \
 	histories=$$?; cargo run --package decide --bin mutants -- --write docs/proof.md && exit $$histories
 
