@@ -43,10 +43,10 @@ const MARKS: [&str; 2] = ["<!-- mutants -->\n", "<!-- end of mutants -->"];
 /// Seeds defects into the reconciler and the envelope, and looks which check finds them out.
 #[derive(Parser)]
 struct Arguments {
-    /// The page whose table of defects is written anew.
+    /// The page in whose table the rows of these defects are written anew; rows of others stay.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Only defects with these words; not with `--write`.
+    /// Only defects with these words.
     #[arg(long, value_name = "WORDS", default_value = "")]
     only: String,
 }
@@ -62,6 +62,11 @@ struct Mutant {
 }
 
 impl Mutant {
+    /// How its row in the table begins.
+    fn row(&self) -> String {
+        format!("| {} | {} | ", self.family, self.defect)
+    }
+
     fn seeded(&self, text: &str) -> Result<String> {
         let places = text.matches(&self.from).count();
         ensure!(
@@ -108,12 +113,8 @@ fn run(arguments: &Arguments) -> Result<usize> {
         "no defect of mutants.yaml has the words {:?}",
         arguments.only
     );
-    ensure!(
-        arguments.write.is_none() || arguments.only.is_empty(),
-        "--write wants the whole list: a page with some of the defects would pass for all of them"
-    );
     let copy = Copy::make()?;
-    let mut rows = BTreeMap::new();
+    let mut rows: BTreeMap<usize, (&Mutant, Found)> = BTreeMap::new();
     // The decision cases are asked about all defects first: they are quick.
     for (round, suite) in SUITES.iter().enumerate() {
         let left = chosen.iter().enumerate();
@@ -148,7 +149,7 @@ fn run(arguments: &Arguments) -> Result<usize> {
             }
             // Whoever ends this early has what was found so far.
             if let Some(page) = &arguments.write {
-                write(page, &rows)?;
+                write(page, &mutants, rows.values())?;
             }
         }
     }
@@ -285,22 +286,45 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn write(page: &Path, rows: &BTreeMap<usize, (&Mutant, Found)>) -> Result<()> {
+/// The rows of these defects as they were found out just now, those of all others as the page has them.
+fn write<'m>(
+    page: &Path,
+    mutants: &[Mutant],
+    found: impl Iterator<Item = &'m (&'m Mutant, Found)>,
+) -> Result<()> {
     let text =
         fs::read_to_string(page).with_context(|| format!("{} cannot be read", page.display()))?;
-    let [start, end] = MARKS;
-    let (before, rest) = text.split_once(start).context("the page has no mark")?;
-    let (_, after) = rest.split_once(end).context("the page has no end mark")?;
-    let mut table = "| family | defect | found out by |\n|---|---|---|\n".to_owned();
-    for (mutant, found) in rows.values() {
-        let by = found
-            .as_ref()
-            .map_or_else(|| "nothing".to_owned(), |(test, _)| format!("`{test}`"));
-        let Mutant { family, defect, .. } = mutant;
-        table.push_str(&format!("| {family} | {defect} | {by} |\n"));
+    let (before, table, after) = parts(&text).context("the page has no marks")?;
+    let found: BTreeMap<String, String> = found
+        .map(|(mutant, found)| {
+            let by = found
+                .as_ref()
+                .map_or_else(|| "nothing".to_owned(), |(test, _)| format!("`{test}`"));
+            let start = mutant.row();
+            let row = format!("{start}{by} |");
+            (start, row)
+        })
+        .collect();
+    let mut written = "| family | defect | found out by |\n|---|---|---|\n".to_owned();
+    for mutant in mutants {
+        let start = mutant.row();
+        let known = table.lines().find(|line| line.starts_with(&start));
+        if let Some(row) = found.get(&start).map(String::as_str).or(known) {
+            written.push_str(row);
+            written.push('\n');
+        }
     }
-    fs::write(page, format!("{before}{start}{table}{end}{after}"))?;
+    let [start, end] = MARKS;
+    fs::write(page, format!("{before}{start}{written}{end}{after}"))?;
     Ok(())
+}
+
+/// What is before the table, the table, and what is after it.
+fn parts(page: &str) -> Option<(&str, &str, &str)> {
+    let [start, end] = MARKS;
+    let (before, rest) = page.split_once(start)?;
+    let (table, after) = rest.split_once(end)?;
+    Some((before, table, after))
 }
 
 #[cfg(test)]
@@ -316,6 +340,20 @@ mod tests {
             let text = fs::read_to_string(&path).expect("a file of this repository");
             let seeded = mutant.seeded(&text).expect("one place");
             assert_ne!(seeded, text, "{}", mutant.defect);
+        }
+    }
+
+    /// A defect that nobody was asked about would pass for one that was found out.
+    #[test]
+    fn every_defect_has_its_row_and_was_found_out() {
+        let mutants: Vec<Mutant> = serde_yaml::from_str(LIST).expect("a list");
+        let page = fs::read_to_string(repository().join("docs/proof.md")).expect("the page");
+        let (_, table, _) = parts(&page).expect("the table");
+        let rows: Vec<&str> = table.lines().skip(2).collect();
+        assert_eq!(rows.len(), mutants.len());
+        for (mutant, row) in mutants.iter().zip(rows) {
+            assert!(row.starts_with(&mutant.row()), "{row}");
+            assert!(!row.ends_with("| nothing |"), "{row}");
         }
     }
 }

@@ -6,11 +6,13 @@
 mod judged;
 mod mutated;
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use contract::{Decision, Effect, Millis, Report, SCHEMA, Snapshot};
-use simulator::{Fact, Fault, History, Mishap, OldPods, Plan, Planned, Release, simulate};
+use simulator::{
+    Fact, Fault, History, Mishap, OldPods, Plan, Planned, Release, simulate, simulate_behind,
+};
 
 use crate::goal::{is_goal, is_hopeless};
 use crate::invariants::{unsafe_deed, violations};
@@ -20,11 +22,10 @@ use crate::{history, number};
 const VARIANTS: u64 = 3;
 
 /// Histories whose snapshots are looked at one by one.
-fn seeds() -> RangeInclusive<u64> {
-    1..=number(
-        "SIMULATOR_SEEDS",
-        if cfg!(debug_assertions) { 30 } else { 150 },
-    )
+fn seeds() -> Range<u64> {
+    let count = if cfg!(debug_assertions) { 30 } else { 150 };
+    let first = number("SIMULATOR_FIRST_SEED", 1);
+    first..first + number("SIMULATOR_SEEDS", count)
 }
 
 /// Every snapshot of a history, in order.
@@ -262,35 +263,36 @@ fn p8_a_crash_between_any_two_actions_is_harmless() {
     }
 }
 
-/// P9: decisions on snapshots up to eight looks old, for most of the history.
+/// P9: decisions on snapshots up to eight looks old, for most of the history. They stay within the envelope, which judges
+/// them by the same snapshot; what each action meets is what there is by then.
 #[test]
 fn p9_a_stale_snapshot_is_harmless() {
-    let mut refused = 0;
+    // After that many looks it sees again what there is, and has to come to its goal.
+    let age = |looks: usize| if looks < 400 { looks * 5 % 9 } else { 0 };
+    let mut stale = 0;
     for seed in seeds() {
         let plan = Plan::of_seed(seed).without_lost_disks();
-        let mut seen: Vec<Snapshot> = Vec::new();
+        let mut latest = Millis(i64::MIN);
         let mut decide = |snapshot: &Snapshot| {
-            seen.push(snapshot.clone());
-            let looks = seen.len();
-            // After that many looks it sees again what there is, and has to come to its goal.
-            let age = if looks < 400 { looks * 5 % 9 } else { 0 };
-            reconciler::reconcile(&seen[looks - 1 - age.min(looks - 1)])
+            let decision = reconciler::reconcile(snapshot);
+            stale += u32::from(snapshot.now < latest && !decision.actions.is_empty());
+            latest = latest.max(snapshot.now);
+            decision
         };
-        let found = simulate(&plan, &mut decide, &is_goal, &is_hopeless, false);
-        let lost = found.facts.iter().find_map(unsafe_deed);
-        assert_eq!(lost, None, "seed {seed}");
-        refused += found
-            .facts
-            .iter()
-            .filter(|fact| matches!(fact, Fact::Refused { .. }))
-            .count();
+        let found = simulate_behind(&plan, age, &mut decide, &is_goal, &is_hopeless);
+        let broken = found.facts.iter().find(|fact| {
+            let is_refused = matches!(fact, Fact::Refused { .. });
+            is_refused || unsafe_deed(fact).is_some()
+        });
+        assert_eq!(broken, None, "seed {seed}");
         assert!(
             found.end.rested || is_hopeless(&found.end.truth),
             "seed {seed} does not come to rest: {:?}",
             found.end
         );
     }
-    eprintln!("{refused} decisions on stale snapshots were refused as a whole");
+    eprintln!("{stale} decisions on stale snapshots asked for something");
+    assert!(stale > 100, "only {stale}");
 }
 
 /// P10: two of three snapshots are never seen.

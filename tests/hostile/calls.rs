@@ -1,5 +1,7 @@
 //! Modules that pass every check and fail when asked: each failure has its name, and gives no decision at all.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use host::module::{ANSWER_LIMIT, Failure, Module};
 use small::{NOTHING, Text, answer};
 
@@ -129,14 +131,24 @@ fn failing_modules_harm_no_other_on_the_same_engine() {
         load("(loop (br 0)) (i32.const 0)", ""),
         load("(call $deep) (i32.const 0)", ""),
     ];
+    let (served, failed) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for module in &bad {
-            scope.spawn(move || module.decide(b"{}").expect_err("a failure"));
+            scope.spawn(|| {
+                while !served.load(Ordering::SeqCst) {
+                    module.decide(b"{}").expect_err("a failure");
+                    failed.fetch_add(1, Ordering::SeqCst);
+                }
+            });
         }
-        for _ in 0..200 {
+        // Each call within the time that a call has, while all of the others fail again and again.
+        let mut calls = 0;
+        while calls < 200 || failed.load(Ordering::SeqCst) < 20 {
             good.decide(b"{}")
                 .expect("a decision, whatever the others do");
+            calls += 1;
         }
+        served.store(true, Ordering::SeqCst);
     });
 }
 

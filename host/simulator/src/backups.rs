@@ -10,6 +10,7 @@ use contract::{
 use serde_json::json;
 
 use crate::fact::{Deed, Fact, Truth};
+use crate::timers::Timer;
 use crate::world::{NAME, World};
 
 /// A backup in the store.
@@ -41,6 +42,9 @@ impl World {
     /// Somebody creates an EtcdRestore, with the consent that its condition would ask for or without.
     pub(crate) fn ask_for_restore(&mut self, consents: bool) {
         let number = self.kube.number();
+        if consents && number.is_multiple_of(2) && self.consent_to_restore() {
+            return;
+        }
         let mut spec = json!({
             "etcdCluster": {"name": NAME}, "backupStorageType": "S3",
             "s3": {"path": "bucket/backup", "awsSecret": "aws"},
@@ -73,6 +77,41 @@ impl World {
             status: json!(status),
             ..Resource::default()
         });
+        self.changed = true;
+    }
+
+    /// Somebody adds the consent to an EtcdRestore that is there. Says whether there was one without.
+    fn consent_to_restore(&mut self) -> bool {
+        let Some(id) = self.recorded() else {
+            return false;
+        };
+        let mut restores = self.restores.iter_mut();
+        let Some(own) = restores.find(|one| !is_over(one) && one.spec.get("replaces").is_none())
+        else {
+            return false;
+        };
+        own.spec["replaces"] = json!(id.to_string());
+        own.generation += 1;
+        self.changed = true;
+        self.after(100, 20_000, Timer::Prove);
+        true
+    }
+
+    /// What edited EtcdRestores name was read again, unless their members are being filled already.
+    pub(crate) fn prove_again(&mut self) {
+        let begun = self.restoration();
+        for own in &mut self.restores {
+            let mut begun = begun.iter().filter(|one| one.uid == own.uid);
+            let is_filled = begun.any(|one| {
+                matches!(
+                    one.stage,
+                    RestorationStage::Filling | RestorationStage::Growing | RestorationStage::Done
+                )
+            });
+            if !is_filled {
+                own.status["proof"]["generation"] = json!(own.generation);
+            }
+        }
         self.changed = true;
     }
 

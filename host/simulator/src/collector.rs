@@ -3,7 +3,7 @@
 //!
 //! Owns when which object goes. How a pod or a claim ends is [`crate::life`]'s.
 
-use contract::{Action, Millis, ObjectKind as Kind, names};
+use contract::{Millis, ObjectKind as Kind, names};
 
 use crate::kubernetes::Claim;
 use crate::strangers::OWNER;
@@ -69,16 +69,6 @@ impl World {
         owner
             .as_ref()
             .is_some_and(|owner| owner != own && owner != OWNER)
-    }
-
-    /// Whether the action is about an object of such a cluster.
-    pub(crate) fn has_gone(&self, action: &Action) -> bool {
-        let Some((kind, name)) = envelope::reads(action).object else {
-            return false;
-        };
-        let head = self.kube.head(kind, &name);
-        head.seen()
-            .is_some_and(|head| self.is_of_one_gone(&head.owner))
     }
 
     fn ownerless(&self) -> Vec<(Kind, String)> {

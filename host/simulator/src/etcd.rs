@@ -48,6 +48,8 @@ pub(crate) struct Etcd {
     /// By number: those of volumes and of pods. None: empty.
     pub(crate) disks: BTreeMap<u32, Option<Data>>,
     leaders: BTreeMap<ClusterId, MemberId>,
+    /// Who led before, and until when.
+    deposed: BTreeMap<ClusterId, (MemberId, i64)>,
     names: BTreeMap<MemberId, String>,
     urls: BTreeMap<MemberId, String>,
     added: u64,
@@ -152,8 +154,17 @@ impl Etcd {
     }
 
     /// Forgets a leader that lost its quorum.
-    pub(crate) fn depose(&mut self, cluster: ClusterId) {
-        self.leaders.remove(&cluster);
+    pub(crate) fn depose(&mut self, cluster: ClusterId, now: i64) {
+        if let Some(leader) = self.leaders.remove(&cluster) {
+            self.deposed.insert(cluster, (leader, now));
+        }
+    }
+
+    /// Whom a learner that runs since then still takes for the leader: it never asks for votes, so it does not notice that
+    /// the leader is gone.
+    pub(crate) fn remembered(&self, cluster: ClusterId, since: i64) -> Option<MemberId> {
+        let (leader, until) = self.deposed.get(&cluster)?;
+        (since < *until).then_some(*leader)
     }
 
     /// Gives the leader's log to everybody who follows.

@@ -37,8 +37,35 @@ pub fn simulate(
     is_hopeless: &dyn Fn(&Truth) -> bool,
     tell: bool,
 ) -> History {
-    let mut world = World::new(plan, tell);
+    run(plan, Operator::new(), decide, is_goal, is_hopeless, tell)
+}
+
+/// The same with an operator that decides on old snapshots: after that many looks, how many looks old the one is. What is
+/// judged whole is judged by the same old snapshot, as a host does.
+pub fn simulate_behind(
+    plan: &Plan,
+    age: fn(usize) -> usize,
+    decide: &mut dyn FnMut(&Snapshot) -> Decision,
+    is_goal: &dyn Fn(&Truth) -> bool,
+    is_hopeless: &dyn Fn(&Truth) -> bool,
+) -> History {
     let mut operator = Operator::new();
+    operator.behind = Some(Behind {
+        seen: Vec::new(),
+        age,
+    });
+    run(plan, operator, decide, is_goal, is_hopeless, false)
+}
+
+fn run(
+    plan: &Plan,
+    mut operator: Operator,
+    decide: &mut dyn FnMut(&Snapshot) -> Decision,
+    is_goal: &dyn Fn(&Truth) -> bool,
+    is_hopeless: &dyn Fn(&Truth) -> bool,
+    tell: bool,
+) -> History {
+    let mut world = World::new(plan, tell);
     let calm = plan.calm_from();
     let (mut rest, mut still) = (0, 0);
     let last = loop {
@@ -116,6 +143,24 @@ pub(crate) struct Operator {
     lags: bool,
     /// Another instance that takes itself for the leader, too.
     rival: Option<Box<Self>>,
+    /// It decides on what it saw a while ago.
+    behind: Option<Behind>,
+}
+
+/// What an operator saw so far, and how many looks before the last one it is with its decisions.
+#[derive(Clone)]
+struct Behind {
+    seen: Vec<Snapshot>,
+    age: fn(usize) -> usize,
+}
+
+impl Behind {
+    fn look(&mut self, newest: &Snapshot) -> Snapshot {
+        self.seen.push(newest.clone());
+        let looks = self.seen.len();
+        let age = (self.age)(looks).min(looks - 1);
+        self.seen[looks - 1 - age].clone()
+    }
 }
 
 impl Operator {
@@ -132,6 +177,7 @@ impl Operator {
             seen: Vec::new(),
             lags: false,
             rival: None,
+            behind: None,
         }
     }
 
@@ -172,7 +218,8 @@ impl Operator {
         let stands_still = self.previous.is_some()
             && (!world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool());
         let snapshot = world.snapshot(self.previous.take(), stands_still, &self.outcomes);
-        let decided_on = echo.as_ref().unwrap_or(&snapshot);
+        let old = self.behind.as_mut().map(|behind| behind.look(&snapshot));
+        let decided_on = echo.as_ref().or(old.as_ref()).unwrap_or(&snapshot);
         let decision = decide(decided_on);
         world.tell(|world| tell_pass(world, decided_on, &decision));
         let Decision {
@@ -261,8 +308,8 @@ impl Operator {
             seen: _,
             lags: _,
             rival: _,
+            behind: _,
         } = self;
-        let previous = previous.as_ref().map(|snapshot| &snapshot.resource.status);
         format!("{next} {outcomes:?} {previous:?} {idle} {spinning}").hash(hasher);
     }
 

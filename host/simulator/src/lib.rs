@@ -42,7 +42,7 @@ pub use branch::{Branch, Choice};
 pub use etcd::{Seat, Supposition, verdict};
 pub use fact::{Deed, End, Fact, History, MemberTruth, Truth};
 pub use foresight::{Ending, Foresight, Pass, foresee};
-pub use history::simulate;
+pub use history::{simulate, simulate_behind};
 pub use plan::{Fault, Mishap, OldPods, Plan, Planned};
 pub use release::Release;
 pub use shelf::{Shelf, Shelved, keep};

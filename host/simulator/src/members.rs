@@ -52,7 +52,7 @@ impl World {
             .collect();
         for cluster in clusters {
             if self.etcd.leader(cluster, &peers).is_none() {
-                self.etcd.depose(cluster);
+                self.etcd.depose(cluster, self.now);
                 if !peers.is_empty() && self.electing.insert(cluster) {
                     self.after(200, 1_500, Timer::Elect(cluster));
                 }

@@ -185,11 +185,15 @@ impl World {
         let release = pod
             .process
             .map_or(release::DEFAULT, |process| process.release);
-        let leader = self.etcd.leader(data.cluster, peers).filter(|_| synced);
         let learner = data
             .rows()
             .iter()
             .any(|row| row.id == data.me && row.learner);
+        let leads = self.etcd.leader(data.cluster, peers);
+        let process = pod.process.filter(|_| learner && leads.is_none());
+        let since = process.and_then(|process| process.serves);
+        let remembered = since.and_then(|since| self.etcd.remembered(data.cluster, since));
+        let leader = leads.or(remembered).filter(|_| synced);
         Observed::Seen(EndpointStatus {
             cluster_id: data.cluster,
             member_id: data.me,

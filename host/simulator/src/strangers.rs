@@ -3,6 +3,8 @@
 //!
 //! Nothing runs in them. Those without the cluster's labels are in no cache: the operator meets them when it reads afresh.
 
+use std::collections::BTreeMap;
+
 use contract::{Action, Child, Effect, ForeignObject, ObjectKind, TlsRole, names};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -138,12 +140,16 @@ impl World {
 
     /// The operator remembers what stands where it wanted to put something, as the host does.
     pub(crate) fn meet(&mut self, action: &Action) {
-        if let (Effect::Apply { object }, Some(_)) = (&action.effect, self.stranger_of(action)) {
-            let met = (object.kind(), object.name().to_owned());
-            if !self.strangers.met.contains(&met) {
-                self.strangers.met.push(met);
-                self.strangers.met.sort();
-            }
+        let Effect::Apply { object } = &action.effect else {
+            return;
+        };
+        let met = (object.kind(), object.name().to_owned());
+        if self.strangers.came
+            && self.is_of_others(met.0, &met.1)
+            && !self.strangers.met.contains(&met)
+        {
+            self.strangers.met.push(met);
+            self.strangers.met.sort();
         }
     }
 
@@ -159,14 +165,46 @@ impl World {
         self.given.foreign.iter().cloned().chain(foreign).collect()
     }
 
-    /// Somebody else's object that the action is about.
-    pub(crate) fn stranger_of(&self, action: &Action) -> Option<String> {
+    /// The objects of somebody else as they are, with those of a cluster that is gone or without. What an effect did to
+    /// them is seen here, whatever it was said to be about.
+    pub(crate) fn of_others(&self, with_gone: bool) -> BTreeMap<(ObjectKind, String), String> {
         if !self.strangers.came {
-            return None;
+            return BTreeMap::new();
         }
-        let (kind, name) = envelope::reads(action).object?;
-        self.is_of_others(kind, &name)
-            .then(|| format!("{} {name}", kind.name()))
+        let is_counted = |owner: &Option<String>| {
+            !self.is_own(owner) && (with_gone || !self.is_of_one_gone(owner))
+        };
+        let kube = &self.kube;
+        let pods = kube.pods.iter().map(|(name, pod)| {
+            let words = format!("{:?}", pod.api);
+            (ObjectKind::Pod, name, &pod.api.owner, words)
+        });
+        let claims = kube.claims.iter().map(|(name, claim)| {
+            let (kind, words) = (
+                ObjectKind::PersistentVolumeClaim,
+                format!("{:?}", claim.api),
+            );
+            (kind, name, &claim.api.owner, words)
+        });
+        let services = kube.services.iter().map(|(name, service)| {
+            let words = format!("{service:?}");
+            (ObjectKind::Service, name, &service.owner, words)
+        });
+        let budgets = kube.budgets.iter().map(|(name, budget)| {
+            let words = format!("{budget:?}");
+            (ObjectKind::PodDisruptionBudget, name, &budget.owner, words)
+        });
+        let secrets = kube.secrets.iter().map(|(name, secret)| {
+            let words = format!("{secret:?}");
+            (ObjectKind::Secret, name, &secret.owner, words)
+        });
+        pods.chain(claims)
+            .chain(services)
+            .chain(budgets)
+            .chain(secrets)
+            .filter(|(_, _, owner, _)| is_counted(owner))
+            .map(|(kind, name, _, words)| ((kind, name.clone()), words))
+            .collect()
     }
 
     fn is_of_others(&self, kind: ObjectKind, name: &str) -> bool {

@@ -46,6 +46,8 @@ pub(crate) enum Timer {
     Collect,
     /// The backup that a risky act waits for is taken.
     Guard,
+    /// The backups that edited EtcdRestores name were read again.
+    Prove,
     /// The controllers of ReplicaSets and of what they made look.
     ReplicaSets,
 }

@@ -273,6 +273,7 @@ impl World {
             Timer::Land(index) => self.land(index),
             Timer::Collect => self.collect(),
             Timer::Guard => self.take_before(),
+            Timer::Prove => self.prove_again(),
             Timer::ReplicaSets => self.keep_pods(),
         }
     }

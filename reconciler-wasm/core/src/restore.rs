@@ -9,7 +9,7 @@
 //! 3. `follow` says what the cluster that it is for does about it, until the cluster is whole again.
 //!
 //! # Guarantees
-//! One that has succeeded or failed is never run again. One that failed has touched nothing.
+//! One that has succeeded or failed is never run again. One that failed has restored nothing, and lost nothing.
 
 mod follow;
 mod make;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use contract::{
     Condition, Decision, Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, Finding,
-    FindingKind, Place, Reason, Resource, RestoreEffect, RestorePhase, Snapshot,
+    FindingKind, Place, Reason, Resource, RestorationStage, RestoreEffect, RestorePhase, Snapshot,
 };
 
 use serde_json::Value;
@@ -77,13 +77,28 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         );
         return course.end();
     }
+    let begun = snapshot
+        .restore
+        .as_deref()
+        .and_then(|view| follow::begun(resource, view));
     let plan = match plan(resource) {
         Ok(plan) => plan,
         Err(invalid) => {
-            fail(
-                &mut course,
-                resource.dialect().in_its_words(invalid.message),
-            );
+            let why = resource.dialect().in_its_words(invalid.message);
+            if begun.is_some() {
+                let words = format!(
+                    "{why} Its cluster goes on from its backup already: correct the spec, or delete this EtcdRestore and \
+                     create another one."
+                );
+                wait(
+                    &mut course,
+                    FindingKind::Blocked,
+                    Reason::InvalidSpec,
+                    words,
+                );
+            } else {
+                fail(&mut course, why);
+            }
             return course.end();
         }
     };
@@ -96,7 +111,9 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         );
         return course.end();
     };
-    if follow::is_begun(resource, view) || is_proven(resource, &memory) {
+    // Until members are filled, an edited spec may name another backup: what counts is what it names then.
+    let is_filled = begun.is_some_and(|stage| stage != RestorationStage::Stopping);
+    if is_filled || is_proven(resource, &memory) {
         follow::follow(&mut course, &plan, view);
     } else {
         prove::attend(&mut course, &plan, view);
@@ -138,15 +155,19 @@ fn plan(resource: &Resource) -> Result<Plan, Finding> {
     })
 }
 
-/// Ends a restore that was not begun.
+/// Ends a restore before members are filled.
 fn fail(course: &mut Course<'_>, why: String) {
     course.status.reason.clone_from(&why);
     course.status.phase = RestorePhase::Failed;
     course.status.run = None;
     let why = why.trim_end_matches('.');
+    let what = if course.status.started_at.is_some() {
+        "Nothing was restored and nothing is lost"
+    } else {
+        "Nothing was restored and nothing was touched"
+    };
     let words = format!(
-        "Nothing was restored and nothing was touched: {why}. It is not tried again: correct what is wrong and create \
-         another EtcdRestore."
+        "{what}: {why}. It is not tried again: correct what is wrong and create another EtcdRestore."
     );
     course.tell(EventType::Warning, Reason::RestoreFailed, words.clone());
     course.find(FindingKind::Blocked, Reason::RestoreFailed, words);

@@ -60,7 +60,7 @@ fn id(etcd: &Etcd, disk: u32) -> MemberId {
 #[test]
 fn a_minority_elects_nobody() {
     let (mut etcd, cluster) = three();
-    etcd.depose(cluster);
+    etcd.depose(cluster, 0);
     assert_eq!(etcd.elect(cluster, &peers(&[1])), None);
     assert!(etcd.elect(cluster, &peers(&[1, 2])).is_some());
 }
@@ -70,7 +70,7 @@ fn only_a_member_with_every_committed_write_is_elected() {
     let (mut etcd, cluster) = three();
     etcd.propose(cluster, &peers(&[1, 2]), Op::Write(7))
         .expect("two of three follow");
-    etcd.depose(cluster);
+    etcd.depose(cluster, 0);
     let leader = etcd
         .elect(cluster, &peers(&[2, 3]))
         .expect("two of three vote");

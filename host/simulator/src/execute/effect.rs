@@ -20,9 +20,7 @@ impl World {
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
         // A late request is that of the cluster that was there when it was sent; and what stayed of that may be taken up.
         let may_be_of_one_gone = self.landing || matches!(effect, Effect::TakeUpClaim { .. });
-        let trespass = self
-            .stranger_of(action)
-            .filter(|_| !may_be_of_one_gone || !self.has_gone(action));
+        let of_others = self.of_others(!may_be_of_one_gone);
         let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
         let deed = match effect {
@@ -141,8 +139,12 @@ impl World {
                 return Err("there is no store");
             }
         };
-        if let Some(stranger) = trespass {
-            let what = format!("{} of {stranger}", effect.name());
+        let left = self.of_others(!may_be_of_one_gone);
+        let touched = of_others
+            .iter()
+            .find(|(key, words)| left.get(key) != Some(words));
+        if let Some(((kind, name), _)) = touched {
+            let what = format!("{} of {} {name}", effect.name(), kind.name());
             self.facts.push(Fact::Trespassed { at: self.now, what });
         }
         if let Some(before) = before {

@@ -131,7 +131,8 @@ impl World {
             services: self.kube.services.keys().cloned().collect(),
             unguardable: {
                 let mut budgets = self.kube.budgets.values();
-                self.kube.resource.is_being_taken_over()
+                let is_left = self.plan.numbered && self.plan.old.is_some();
+                is_left && self.kube.resource.is_being_taken_over()
                     || self.budget_went.is_some_and(|at| self.now < at + STALE_MS)
                     || budgets.any(|budget| !self.is_own(&budget.owner))
             },

@@ -13,12 +13,11 @@ use crate::{clock, stored};
 /// The condition of a cluster that tells of its restoration.
 const RECOVERING: &str = "Recovering";
 
-/// Whether the cluster has begun to go on from this very backup: from then on it is not read again by the operator.
-pub(super) fn is_begun(resource: &Resource, view: &RestoreView) -> bool {
-    let status = view.cluster.seen().and_then(|cluster| status(cluster));
-    status
-        .and_then(|status| status.restoration)
-        .is_some_and(|one| one.uid == resource.uid && one.stage != RestorationStage::Waiting)
+/// How far the cluster is with this very EtcdRestore; none before it has begun.
+pub(super) fn begun(resource: &Resource, view: &RestoreView) -> Option<RestorationStage> {
+    let status = view.cluster.seen().and_then(|cluster| status(cluster))?;
+    let own = status.restoration.filter(|one| one.uid == resource.uid)?;
+    (own.stage != RestorationStage::Waiting).then_some(own.stage)
 }
 
 fn status(cluster: &Resource) -> Option<EtcdClusterStatus> {

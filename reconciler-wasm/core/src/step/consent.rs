@@ -31,6 +31,23 @@ pub(super) fn is_lost_for_good(situation: &Situation<'_>, living: &Living<'_>) -
     hopeful < quorum(living.voters().count())
 }
 
+/// A learner never asks for votes, so one that lost its leader names it until it starts again
+/// (`tickElection` in raft.go of etcd's raft). What it says may also be true, where the operator reaches no voter.
+pub(super) fn who_may_only_remember_a_leader(situation: &Situation<'_>) -> Option<String> {
+    let recorded = situation.memory.cluster_id;
+    let mut endpoints = situation.snapshot.etcd.endpoints.iter();
+    let learner = endpoints.find(|endpoint| {
+        endpoint.status.seen().is_some_and(|status| {
+            status.learner && status.leader.is_some() && Some(status.cluster_id) == recorded
+        })
+    })?;
+    Some(format!(
+        "{0} is a learner and names a leader, which it may only remember: it would not notice that it is gone. Started \
+         again it knows: kubectl --namespace {1} delete pod {0}",
+        learner.pod, situation.snapshot.resource.namespace
+    ))
+}
+
 /// What a person can do about a quorum that does not return; none while it may.
 pub(super) fn offer(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
     let id = situation.memory.cluster_id?;
@@ -127,6 +144,10 @@ pub(super) fn begin(
                 repair::BEFORE_REPLACEMENT.0 / 1000
             ),
         );
+        return;
+    }
+    if let Some(why) = who_may_only_remember_a_leader(situation) {
+        step.find(FindingKind::Blocked, Reason::RecoveringQuorum, why);
         return;
     }
     let words = format!(

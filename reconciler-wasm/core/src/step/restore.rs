@@ -17,18 +17,18 @@
 mod fill;
 mod grow;
 mod hold;
+mod stop;
 
 use contract::{
-    Effect, EtcdRestoreSpec, EtcdRestoreStatus, EventType, FindingKind, Millis, ObjectKind,
-    Observed, Reason, Resource, Restoration, RestorationStage, RestoreRef,
+    EtcdRestoreSpec, EtcdRestoreStatus, EventType, FindingKind, Millis, Observed, Reason, Resource,
+    Restoration, RestorationStage, RestoreRef,
 };
 
 pub(super) use grow::keeps_claim;
 
 use super::{LATER, SOON, Step};
 use crate::assess::{Living, Situation, Stage};
-use crate::entropy::Entropy;
-use crate::pre::{self, ActionExt};
+use crate::pre;
 use crate::validate::Cluster;
 use crate::{clock, stored};
 
@@ -43,6 +43,12 @@ struct Wish<'a> {
 }
 
 impl Wish<'_> {
+    /// What its spec names at this moment was read whole.
+    fn is_proven(&self) -> bool {
+        let proof = self.status.proof.as_ref();
+        proof.is_some_and(|proof| proof.generation == self.resource.generation)
+    }
+
     fn reference(&self) -> RestoreRef {
         RestoreRef {
             name: self.resource.name.clone(),
@@ -72,8 +78,9 @@ pub(super) fn attend(cluster: &Cluster, situation: &Situation<'_>, step: &mut St
         }
     };
     let memory = situation.memory.restoration.as_ref();
+    // One that failed is as good as gone.
     let own = memory.and_then(|memory| {
-        let mut wishes = wishes.iter();
+        let mut wishes = wishes.iter().filter(|wish| !wish.status.is_over());
         wishes.find(|wish| wish.resource.uid == memory.uid)
     });
     match (memory, own) {
@@ -247,76 +254,11 @@ fn go_on(
     step: &mut Step,
 ) {
     match memory.stage {
-        RestorationStage::Stopping => stop(cluster, situation, memory, wish, step),
+        RestorationStage::Stopping => stop::stop(cluster, situation, memory, wish, step),
         RestorationStage::Filling => fill::fill(cluster, situation, memory, wish, step),
         RestorationStage::Waiting | RestorationStage::Growing | RestorationStage::Done => {}
     }
     step.look_again(PACE, Reason::Restoring);
-}
-
-/// Deletes every pod; when none is left, fresh members are planned.
-fn stop(
-    cluster: &Cluster,
-    situation: &Situation<'_>,
-    memory: &Restoration,
-    wish: &Wish<'_>,
-    step: &mut Step,
-) {
-    let resource = &situation.snapshot.resource;
-    let none = std::collections::BTreeMap::new();
-    let pods = living(situation).map_or(&none, |living| &living.pods);
-    if pods.is_empty() {
-        let mut entropy = Entropy::of(situation.snapshot);
-        let taken = memory.given_up.iter().map(String::as_str).collect();
-        // A size that cannot be followed any more is no reason to stay stopped.
-        let size = cluster.size.unwrap_or(1).max(1);
-        let founders = entropy.members(cluster, &taken, size);
-        step.find(
-            FindingKind::Doing,
-            Reason::Restoring,
-            format!(
-                "All members of before are stopped; {} start from the backup.",
-                founders.join(", ")
-            ),
-        );
-        step.restoration = Some(Change::Set(Restoration {
-            stage: RestorationStage::Filling,
-            token: Some(entropy.token()),
-            founders,
-            ..memory.clone()
-        }));
-        step.look_again(SOON, Reason::Restoring);
-        return;
-    }
-    let is_left = pods.values().any(|pod| pod.deleted.is_none());
-    if is_left && let Some(why) = hold::why_not_stopped(situation, wish) {
-        step.find(
-            FindingKind::Blocked,
-            Reason::RestoreWaiting,
-            format!("EtcdRestore {} waits: {why}", wish.resource.name),
-        );
-        return;
-    }
-    for pod in pods.values().filter(|pod| pod.deleted.is_none()) {
-        let effect = Effect::Delete {
-            kind: ObjectKind::Pod,
-            name: pod.name.clone(),
-            grace_seconds: None,
-        };
-        let mut action = pre::action(resource, effect).present(&pod.uid);
-        action.pre.restore = Some(wish.reference());
-        step.actions.push(action);
-    }
-    let names: Vec<&str> = pods.keys().copied().collect();
-    step.find(
-        FindingKind::Waiting,
-        Reason::Restoring,
-        format!(
-            "Waiting until the pods {} have ended, because whoever runs could still take writes. A pod on a node that \
-             does not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
-            names.join(", ")
-        ),
-    );
 }
 
 /// A restoration whose EtcdRestore is gone. Before anything was lost it is taken back.

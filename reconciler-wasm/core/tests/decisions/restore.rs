@@ -4,6 +4,7 @@
 mod filling;
 mod own;
 mod stages;
+mod stopping;
 
 use contract::{
     Child, ConditionStatus, Effect, EtcdRestoreStatus, Millis, Observed, Phase, Pod, PodPhase,

@@ -56,11 +56,26 @@ pub(super) fn fill(
     step.look_again(SOON, Reason::Restoring);
 }
 
+/// Members of one list have the same bytes: those of a spec that was edited since may be others.
+fn edited(name: &str, wish: &Wish<'_>, step: &mut Step) {
+    let words = format!(
+        "{name} is not made: EtcdRestore {0} was edited after the first members were filled. Delete it and create another \
+         one; the volume claims of before are kept: kubectl --namespace {1} delete etcdrestore {0}",
+        wish.resource.name, wish.resource.namespace
+    );
+    step.find_of(FindingKind::Blocked, Reason::RestoreWaiting, name, words);
+}
+
 /// Says what a founder is at, or has its pod made again as the spec says now.
 fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>, step: &mut Step) {
     let name = &pod.name;
     // What its disk may hold is the backup's alone.
-    if pod.deleted.is_none() && !pod.running && pod.image != cluster.image {
+    let is_outdated = pod.deleted.is_none() && !pod.running && pod.image != cluster.image;
+    if is_outdated && !wish.is_proven() {
+        edited(name, wish, step);
+        return;
+    }
+    if is_outdated {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
             name: name.clone(),
@@ -127,6 +142,10 @@ fn start(
     step: &mut Step,
 ) {
     let snapshot = situation.snapshot;
+    if !wish.is_proven() {
+        edited(name, wish, step);
+        return;
+    }
     let (Some(image), Some(proof), Some(token)) = (
         snapshot.operator_image.as_deref(),
         wish.status.proof.as_ref(),

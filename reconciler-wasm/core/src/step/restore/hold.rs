@@ -23,12 +23,7 @@ type Held = Option<(FindingKind, String)>;
 pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<'_>) -> Held {
     let waiting = |why: String| Some((FindingKind::Waiting, why));
     let blocked = |why: String| Some((FindingKind::Blocked, why));
-    let Some(proof) = wish
-        .status
-        .proof
-        .as_ref()
-        .filter(|proof| proof.generation == wish.resource.generation)
-    else {
+    let Some(proof) = wish.status.proof.as_ref().filter(|_| wish.is_proven()) else {
         return waiting("its backup is read from the first byte to the last first.".to_owned());
     };
     if StoreKind::of(&wish.spec.source()).is_none() {
@@ -106,27 +101,53 @@ fn anothers<'a>(situation: &Situation<'a>, wish: &Wish<'_>) -> Option<&'a Restor
     is_anothers.then_some(memory)
 }
 
-/// Why members are not stopped any more: since this began somebody leads them, and nobody consents to give that up.
+/// Why members are not stopped any more: since this began they may take writes again, and nobody consents to give those
+/// up.
 pub(super) fn why_not_stopped(situation: &Situation<'_>, wish: &Wish<'_>) -> Option<String> {
     let Some(id) = situation.memory.cluster_id else {
         return serves(situation).then(|| unrecorded(situation, wish));
     };
-    let is_asked = wish.spec.replaces.as_deref() == Some(id.to_string().as_str());
-    (serves(situation) && !is_asked).then(|| {
+    if wish.spec.replaces.as_deref() == Some(id.to_string().as_str()) {
+        return None;
+    }
+    let why = if serves(situation) {
+        format!("cluster {id} has a quorum again, and what it has would be given up.")
+    } else {
+        why_it_may_serve(situation, id)?
+    };
+    Some(format!(
+        "{why} To keep it, delete this EtcdRestore. To consent: {}",
+        command(wish, id)
+    ))
+}
+
+/// Why a cluster that nobody is known to lead may take writes at this moment or the next.
+fn why_it_may_serve(situation: &Situation<'_>, id: ClusterId) -> Option<String> {
+    if let Some(why) = consent::who_may_only_remember_a_leader(situation) {
+        return Some(why);
+    }
+    let voters = super::living(situation).map_or(0, |living| living.voters().count());
+    // A learner may have got its vote and not know it yet.
+    let answering = situation.snapshot.etcd.endpoints.iter().filter(|endpoint| {
+        let status = endpoint.status.seen();
+        status.is_some_and(|status| status.cluster_id == id)
+    });
+    let count = answering.count();
+    (voters > 0 && count >= quorum(voters)).then(|| {
         format!(
-            "cluster {id} has a quorum again, and what it has would be given up. To keep it, delete this EtcdRestore. \
-             To consent: {}",
-            command(wish, id)
+            "{count} members of cluster {id} answer, so they may elect a leader, and what it has would be given up."
         )
     })
 }
 
+/// Whether a voter names a leader, or a quorum confirms who is a member.
 fn serves(situation: &Situation<'_>) -> bool {
     let etcd = &situation.snapshot.etcd;
     let recorded = situation.memory.cluster_id;
     let leads = etcd.endpoints.iter().any(|endpoint| {
         endpoint.status.seen().is_some_and(|status| {
-            status.leader.is_some() && recorded.is_none_or(|id| id == status.cluster_id)
+            let is_own = recorded.is_none_or(|id| id == status.cluster_id);
+            status.leader.is_some() && !status.learner && is_own
         })
     });
     leads || etcd.membership.seen().is_some_and(|list| list.linearizable)
@@ -184,8 +205,8 @@ fn why_not_formed(
     cluster_id: ClusterId,
     wish: &Wish<'_>,
 ) -> Held {
-    let consent = wish.spec.replaces.as_deref().filter(|id| !id.is_empty());
-    if consent == Some(cluster_id.to_string().as_str()) {
+    let given = wish.spec.replaces.as_deref().filter(|id| !id.is_empty());
+    if given == Some(cluster_id.to_string().as_str()) {
         return None;
     }
     let answers = living.membership.is_some() || living.votes().has_quorum();
@@ -222,9 +243,12 @@ fn why_not_formed(
             ),
         )
     } else {
-        return None;
+        (
+            FindingKind::Blocked,
+            why_it_may_serve(situation, cluster_id)?,
+        )
     };
-    let wrong = consent.map_or_else(String::new, |found| {
+    let wrong = given.map_or_else(String::new, |found| {
         format!(" (spec.replaces {found:?} is another cluster's id.)")
     });
     Some((

@@ -211,6 +211,29 @@ fn a_founder_that_does_not_run_is_made_again_when_the_spec_asks_for_another_imag
     assert!(!deletes(&going));
 }
 
+/// Members of one list have the same bytes, and what the spec names now may be others.
+#[test]
+fn a_founder_is_not_made_from_a_spec_that_was_edited_since() {
+    let mut edited = proven();
+    edited.generation = 2;
+    let held = |world: &World| {
+        let decision = world.decide();
+        let pods = effects(&decision);
+        assert!(pods.iter().all(|pod| !pod.contains(FOUNDER)), "{pods:?}");
+        let mut findings = decision.report.findings.iter();
+        let words = findings.find(|one| one.message.contains("was edited"));
+        let words = &words.unwrap().message;
+        assert!(words.contains("delete etcdrestore"), "{words}");
+    };
+    held(&filling().with(edited.clone()));
+    let mut stuck = answering().with(edited);
+    stuck.snapshot.etcd = filling().snapshot.etcd;
+    let pod = &mut stuck.pods()[0];
+    (pod.running, pod.ready) = (false, false);
+    pod.image = "quay.io/coreos/etcd:v3.6.999".to_owned();
+    held(&stuck);
+}
+
 #[test]
 fn an_old_version_has_another_tool_and_a_revision_may_stay() {
     let tool = |mut world: World| {

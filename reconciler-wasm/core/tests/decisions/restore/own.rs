@@ -313,12 +313,31 @@ fn it_has_succeeded_when_the_cluster_is_whole_and_never_before() {
     assert!(reasons.into_iter().any(|reason| reason == Reason::Restored));
 }
 
+/// What the proof was of may be another backup than the spec names now.
 #[test]
-fn a_spec_that_names_another_backup_is_read_anew_until_the_cluster_has_begun() {
-    let mut edited = following(Some(RestorationStage::Waiting));
-    edited.resource.generation = 2;
-    assert!(proves(&decide(&edited)));
-    let mut begun = following(Some(RestorationStage::Filling));
-    begun.resource.generation = 2;
-    assert!(!proves(&decide(&begun)));
+fn a_spec_that_was_edited_is_read_anew_until_members_are_filled() {
+    for stage in [RestorationStage::Waiting, RestorationStage::Stopping] {
+        let mut edited = following(Some(stage));
+        edited.resource.generation = 2;
+        assert!(proves(&decide(&edited)), "{stage:?}");
+    }
+    let mut filled = following(Some(RestorationStage::Filling));
+    filled.resource.generation = 2;
+    assert!(!proves(&decide(&filled)));
+}
+
+/// It said that nothing was touched, while its cluster went on.
+#[test]
+fn a_spec_that_becomes_invalid_under_way_is_told_and_the_restore_has_not_failed() {
+    let mut edited = following(Some(RestorationStage::Stopping));
+    edited.resource.spec["bumpRevision"] = json!(-1);
+    let decision = decide(&edited);
+    let (phase, words) = told(&edited);
+    assert_ne!(phase, RestorePhase::Failed);
+    assert!(words.contains("bumpRevision -1"), "{words}");
+    assert!(words.contains("correct the spec, or delete"), "{words}");
+    let mut findings = decision.report.findings.iter();
+    assert!(findings.any(|one| one.reason == Reason::InvalidSpec));
+    edited.restore.as_mut().unwrap().cluster = Observed::Absent;
+    assert_eq!(told(&edited).0, RestorePhase::Failed, "not begun");
 }

@@ -48,7 +48,7 @@ fn a_restore_that_is_taken_back_before_anything_was_lost_starts_the_members_agai
 }
 
 /// The founder of an EtcdRestore that is gone, reached by TLS, and another EtcdRestore with its consent.
-fn asked_again() -> World {
+pub(super) fn asked_again() -> World {
     let mut next = proven();
     next.uid = "0f4c0000-0000-4000-8000-000000000010".to_owned();
     next.spec["replaces"] = json!("c1");
@@ -67,7 +67,7 @@ fn members_that_an_earlier_restore_filled_and_that_lead_are_given_up_by_who_dele
     assert_eq!(stage(&world), Some(RestorationStage::Filling));
     let decision = world.decide();
     assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
-    let words = held(&decision);
+    let words = super::stopping::held(&decision);
     let way = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
     assert!(words.contains(&way), "{words}");
     assert_eq!(
@@ -75,49 +75,6 @@ fn members_that_an_earlier_restore_filled_and_that_lead_are_given_up_by_who_dele
         Some(RestorationStage::Stopping),
         "nobody leads"
     );
-}
-
-/// The envelope stops nobody who leads, and the condition names the way out, whichever EtcdRestore began to.
-#[test]
-fn members_that_lead_again_are_not_stopped_and_who_gives_them_up_is_told_how() {
-    for own in [RESTORE_UID, "0f4c0000-0000-4000-8000-000000000011"] {
-        let mut world = asked_again();
-        let memory = world.status.restoration.as_mut().unwrap();
-        memory.stage = RestorationStage::Stopping;
-        memory.uid = own.to_owned();
-        if let Observed::Seen(restores) = &mut world.snapshot.restores {
-            restores[0].uid = RESTORE_UID.to_owned();
-        }
-        let decision = world.decide();
-        assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
-        let words = held(&decision);
-        let way = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
-        assert!(words.contains(&way), "{words}");
-        world.pods()[0].deleted = Some(world.snapshot.now);
-        assert!(effects(&world.decide()).is_empty());
-    }
-}
-
-/// Its quorum came back between the first pass, which remembers, and the second, which stops.
-#[test]
-fn a_quorum_that_comes_back_is_not_stopped_unless_the_restore_consents() {
-    let mut world = healthy(3).with(proven()).at(RestorationStage::Stopping);
-    let decision = world.decide();
-    assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
-    let words = held(&decision);
-    assert!(words.contains("delete this EtcdRestore"), "{words}");
-    let id = world.status.cluster_id.unwrap();
-    assert!(words.contains(&format!("\"replaces\":\"{id}\"")), "{words}");
-    if let Observed::Seen(restores) = &mut world.snapshot.restores {
-        restores[0].spec["replaces"] = json!(id.to_string());
-    }
-    assert_eq!(effects(&world.decide()).len(), 3, "all are stopped");
-}
-
-fn held(decision: &contract::Decision) -> String {
-    let mut findings = decision.report.findings.iter();
-    let held = findings.find(|one| one.reason == Reason::RestoreWaiting);
-    held.unwrap().message.clone()
 }
 
 /// Its only member's pod is gone.

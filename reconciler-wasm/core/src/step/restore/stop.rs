@@ -1,0 +1,110 @@
+//! The stop of every member of before: whoever runs could still take writes.
+//!
+//! Touches no claim. Why members are not stopped any more is [`super::hold`]'s.
+
+use std::collections::BTreeMap;
+
+use contract::{Effect, FindingKind, ObjectKind, Reason, Restoration, RestorationStage};
+
+use super::{Change, Wish, hold, living};
+use crate::assess::Situation;
+use crate::entropy::Entropy;
+use crate::pre::{self, ActionExt};
+use crate::step::{SOON, Step};
+use crate::validate::Cluster;
+
+/// Deletes every pod; when none is left, fresh members are planned.
+pub(super) fn stop(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    memory: &Restoration,
+    wish: &Wish<'_>,
+    step: &mut Step,
+) {
+    let resource = &situation.snapshot.resource;
+    if !wish.is_proven() {
+        step.find(
+            FindingKind::Waiting,
+            Reason::RestoreWaiting,
+            format!(
+                "EtcdRestore {} was edited, so the backup that it names now is read first.",
+                wish.resource.name
+            ),
+        );
+        return;
+    }
+    let none = BTreeMap::new();
+    let pods = living(situation).map_or(&none, |living| &living.pods);
+    if pods.is_empty()
+        && let Some(why) = why_not_filled(situation)
+    {
+        step.find(FindingKind::Blocked, Reason::ForeignObject, why);
+        return;
+    }
+    if pods.is_empty() {
+        let mut entropy = Entropy::of(situation.snapshot);
+        let taken = memory.given_up.iter().map(String::as_str).collect();
+        // A size that cannot be followed any more is no reason to stay stopped.
+        let size = cluster.size.unwrap_or(1).max(1);
+        let founders = entropy.members(cluster, &taken, size);
+        step.find(
+            FindingKind::Doing,
+            Reason::Restoring,
+            format!(
+                "All members of before are stopped; {} start from the backup.",
+                founders.join(", ")
+            ),
+        );
+        step.restoration = Some(Change::Set(Restoration {
+            stage: RestorationStage::Filling,
+            token: Some(entropy.token()),
+            founders,
+            ..memory.clone()
+        }));
+        step.look_again(SOON, Reason::Restoring);
+        return;
+    }
+    let is_left = pods.values().any(|pod| pod.deleted.is_none());
+    if is_left && let Some(why) = hold::why_not_stopped(situation, wish) {
+        step.find(
+            FindingKind::Blocked,
+            Reason::RestoreWaiting,
+            format!("EtcdRestore {} waits: {why}", wish.resource.name),
+        );
+        return;
+    }
+    for pod in pods.values().filter(|pod| pod.deleted.is_none()) {
+        let effect = Effect::Delete {
+            kind: ObjectKind::Pod,
+            name: pod.name.clone(),
+            grace_seconds: None,
+        };
+        let mut action = pre::action(resource, effect).present(&pod.uid);
+        action.pre.restore = Some(wish.reference());
+        step.actions.push(action);
+    }
+    let names: Vec<&str> = pods.keys().copied().collect();
+    step.find(
+        FindingKind::Waiting,
+        Reason::Restoring,
+        format!(
+            "Waiting until the pods {} have ended, because whoever runs could still take writes. A pod on a node that \
+             does not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
+            names.join(", ")
+        ),
+    );
+}
+
+/// Why the disks are not filled although no pod of the cluster is left: whoever has its labels may be a member.
+fn why_not_filled(situation: &Situation<'_>) -> Option<String> {
+    let endpoints = situation.snapshot.etcd.endpoints.iter();
+    let others: Vec<&str> = endpoints.map(|endpoint| endpoint.pod.as_str()).collect();
+    let names = others.join(" ");
+    (!others.is_empty()).then(|| {
+        format!(
+            "The members of before are stopped, and pods that are not this cluster's have its labels, so they may be \
+             members that take writes. Delete them, or take the labels away: kubectl --namespace {} delete pod {names}",
+            situation.snapshot.resource.namespace
+        )
+    })
+}
