@@ -1,0 +1,54 @@
+//! What holds a recovery up that has begun: the survivor's data would be gone with its pod.
+//!
+//! Says the cause and the way out; [`super`] does nothing meanwhile.
+
+use contract::{FindingKind, Reason, Recovery, RecoveryStage};
+
+use crate::assess::{Living, Situation};
+use crate::step::{Step, consent};
+
+/// Whether the survivor's claim does not stay, so that neither its pod may go nor another one be made. Tells of it.
+pub(super) fn has_no_disk(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    recovery: &Recovery,
+    step: &mut Step,
+) -> bool {
+    let survivor = recovery.survivor.as_str();
+    let claim = living.volumes.get(survivor);
+    if claim.is_some_and(|claim| claim.deleted.is_none()) {
+        return false;
+    }
+    let namespace = &situation.snapshot.resource.namespace;
+    let is_held = living
+        .pods
+        .get(survivor)
+        .is_some_and(|pod| pod.deleted.is_none());
+    let (cause, source) = if is_held {
+        let cause = format!(
+            "the volume claim of {survivor} is being deleted, and goes with its pod. Save its data while it runs \
+             (kubectl --namespace {namespace} port-forward {survivor} 2379, then etcdctl snapshot save FILE)."
+        );
+        (cause, "what was saved")
+    } else {
+        let cause = format!("the volume claim of {survivor} is gone or being deleted.");
+        (cause, "a backup")
+    };
+    let way = match recovery.stage {
+        RecoveryStage::Stopping => format!(
+            "Nobody is stopped meanwhile. Take the consent back ({}) and name another member, or restore a new cluster \
+             from {source}.",
+            consent::command(situation, None)
+        ),
+        RecoveryStage::Forcing
+        | RecoveryStage::Renewing
+        | RecoveryStage::Done
+        | RecoveryStage::Void => format!("Restore a new cluster from {source}."),
+    };
+    step.find(
+        FindingKind::Blocked,
+        Reason::RecoveringQuorum,
+        format!("The recovery cannot go on: {cause} {way}"),
+    );
+    true
+}
