@@ -85,6 +85,9 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, recovery: &Recovery, ste
         return;
     }
     if living.pods.is_empty() {
+        if hold::is_beside_strangers(situation, recovery, step) {
+            return;
+        }
         step.find(
             FindingKind::Doing,
             Reason::RecoveringQuorum,
@@ -181,6 +184,9 @@ fn force(
                  gone on alone already, so set it again to end this."
             ),
         );
+        return;
+    }
+    if others.is_empty() && hold::is_beside_strangers(situation, recovery, step) {
         return;
     }
     delete(situation, living, recovery, &others, step);
