@@ -9,7 +9,7 @@ use contract::{
     RestorationStage, names,
 };
 
-use super::{Change, Wish, living};
+use super::{Change, Wish, again, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
@@ -59,8 +59,7 @@ pub(super) fn fill(
 /// Says what a founder is at, or has its pod made again as the spec says now.
 fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>, step: &mut Step) {
     let name = &pod.name;
-    // What its disk may hold is the backup's alone.
-    if pod.deleted.is_none() && !pod.running && pod.image != cluster.image {
+    if let Some(words) = again::why(cluster, pod) {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
             name: name.clone(),
@@ -69,15 +68,12 @@ fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
         action.pre.restore = Some(wish.reference());
         step.actions.push(action);
-        step.find_of(
-            FindingKind::Doing,
-            Reason::Restoring,
-            name,
-            format!(
-                "{name} does not run with {}, and the spec asks for {}: its pod is made again.",
-                pod.image, cluster.image
-            ),
-        );
+        step.find_of(FindingKind::Doing, Reason::Restoring, name, words);
+        return;
+    }
+    let namespace = &situation.snapshot.resource.namespace;
+    if let Some(words) = again::why_not(cluster, living(situation), pod, namespace) {
+        step.find_of(FindingKind::Blocked, Reason::Restoring, name, words);
         return;
     }
     let why = pod.waiting.as_deref().or(pod.unschedulable.as_deref());
