@@ -122,15 +122,32 @@ impl<'a> Votes<'a> {
         })
     }
 
-    /// Who leads, by those who answer in the highest term. None when they do not know or disagree.
+    /// Who leads, by those who follow somebody in the highest term. None when they disagree. Where somebody without a leader
+    /// has come to a higher term, a majority of voters must follow it: then no majority is there to elect another one, and
+    /// that somebody is only cut off from its peers. etcd before 3.5 lets it raise its term for ever.
     pub(crate) fn leader(&self) -> Option<MemberId> {
-        let term = self.answers().map(|status| status.raft_term).max()?;
+        let term = self
+            .answers()
+            .filter(|status| status.leader.is_some())
+            .map(|status| status.raft_term)
+            .max()?;
         let mut leaders = self
             .answers()
             .filter(|status| status.raft_term == term)
             .filter_map(|status| status.leader);
         let leader = leaders.next()?;
-        leaders.all(|other| other == leader).then_some(leader)
+        let is_agreed = leaders.all(|other| other == leader);
+        let is_outpaced = self.answers().any(|status| status.raft_term > term);
+        let followers = self.membership.voters().filter(|member| {
+            self.answers().any(|status| {
+                status.member_id == member.id
+                    && !status.learner
+                    && status.raft_term == term
+                    && status.leader == Some(leader)
+            })
+        });
+        let is_certain = !is_outpaced || count(followers) >= quorum(self.voters());
+        (is_agreed && is_certain).then_some(leader)
     }
 
     /// A member that is a learner or has not started.

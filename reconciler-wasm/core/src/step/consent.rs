@@ -90,7 +90,7 @@ fn raft_index(situation: &Situation<'_>, member: &Member<'_>) -> u64 {
 }
 
 /// The command that sets the consent, or removes it.
-fn command(situation: &Situation<'_>, consent: Option<(ClusterId, &str)>) -> String {
+pub(super) fn command(situation: &Situation<'_>, consent: Option<(ClusterId, &str)>) -> String {
     let resource = &situation.snapshot.resource;
     let value = consent.map_or_else(
         || "null".to_owned(),

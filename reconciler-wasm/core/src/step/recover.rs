@@ -15,6 +15,8 @@
 //!
 //! See <https://etcd.io/docs/v3.6/op-guide/recovery/#restarting-a-cluster-from-a-single-member> on the flag.
 
+mod hold;
+
 use std::collections::BTreeMap;
 
 use contract::{
@@ -79,7 +81,13 @@ pub(super) fn attend(
 
 /// Deletes every pod; when none is left the survivor may be started.
 fn stop(situation: &Situation<'_>, living: &Living<'_>, recovery: &Recovery, step: &mut Step) {
+    if hold::has_no_disk(situation, living, recovery, step) {
+        return;
+    }
     if living.pods.is_empty() {
+        if hold::is_beside_strangers(situation, recovery, step) {
+            return;
+        }
         step.find(
             FindingKind::Doing,
             Reason::RecoveringQuorum,
@@ -98,7 +106,7 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, recovery: &Recovery, ste
     // The survivor last, so that what is known of it is known for as long as possible.
     let mut pods: Vec<&Pod> = living.pods.values().copied().collect();
     pods.sort_by_key(|pod| pod.name == recovery.survivor);
-    delete(situation, living, &pods, step);
+    delete(situation, living, recovery, &pods, step);
     let names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
     step.find(
         FindingKind::Waiting,
@@ -111,7 +119,13 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, recovery: &Recovery, ste
     );
 }
 
-fn delete(situation: &Situation<'_>, living: &Living<'_>, pods: &[&Pod], step: &mut Step) {
+fn delete(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    recovery: &Recovery,
+    pods: &[&Pod],
+    step: &mut Step,
+) {
     for pod in pods.iter().filter(|pod| pod.deleted.is_none()) {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
@@ -119,8 +133,11 @@ fn delete(situation: &Situation<'_>, living: &Living<'_>, pods: &[&Pod], step: &
             grace_seconds: None,
         };
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
-        let volume = living.volumes.get(pod.name.as_str());
-        action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
+        // What the others have is given up: a claim of theirs that goes, too, is no reason to let them vote.
+        let survivor = living.volumes.get(recovery.survivor.as_str());
+        action.pre.claim_uid = survivor
+            .filter(|volume| volume.name == pod.name)
+            .map(|volume| volume.uid.clone());
         action.pre.recovery = true;
         step.actions.push(action);
     }
@@ -146,7 +163,7 @@ fn force(
             .iter()
             .find(|member| member.name == survivor)
             .map_or("it is not known", Member::complaint);
-        delete(situation, living, &others, step);
+        delete(situation, living, recovery, &others, step);
         step.find_of(
             FindingKind::Waiting,
             Reason::RecoveringQuorum,
@@ -155,24 +172,24 @@ fn force(
         );
         return;
     }
-    let volume = living
-        .volumes
-        .get(survivor)
-        .filter(|volume| volume.deleted.is_none());
-    let (Some(volume), true) = (volume, consented) else {
-        let what = if volume.is_none() {
-            "its volume claim is gone; restore the cluster from a backup"
-        } else {
-            "spec.quorumRecovery no longer names it. It may have gone on alone already, so set it again to end this"
-        };
+    if hold::has_no_disk(situation, living, recovery, step) {
+        return;
+    }
+    if !consented {
         step.find(
             FindingKind::Blocked,
             Reason::RecoveringQuorum,
-            format!("{survivor} was to be started as the only member: {what}."),
+            format!(
+                "{survivor} was to be started as the only member: spec.quorumRecovery no longer names it. It may have \
+                 gone on alone already, so set it again to end this."
+            ),
         );
         return;
-    };
-    delete(situation, living, &others, step);
+    }
+    if others.is_empty() && hold::is_beside_strangers(situation, recovery, step) {
+        return;
+    }
+    delete(situation, living, recovery, &others, step);
     step.find_of(
         FindingKind::Doing,
         Reason::RecoveringQuorum,
@@ -199,7 +216,8 @@ fn force(
             apply(contract::Child::Pod(pod)),
         )
         .absent();
-        action.pre.claim_uid = Some(volume.uid.clone());
+        let volume = living.volumes.get(survivor);
+        action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
         action.pre.recovery = true;
         step.actions.push(action);
     }
@@ -281,12 +299,6 @@ fn renew(
     step: &mut Step,
 ) {
     let survivor = recovery.survivor.as_str();
-    step.find_of(
-        FindingKind::Doing,
-        Reason::RecoveringQuorum,
-        survivor,
-        format!("{survivor} is the only member now and is started once more as any other."),
-    );
     let flagged: Vec<&Pod> = living
         .pods
         .values()
@@ -296,8 +308,18 @@ fn renew(
                 .contains_key(names::FORCE_NEW_CLUSTER_ANNOTATION)
         })
         .collect();
+    let is_made = flagged.is_empty() && living.pods.contains_key(survivor);
+    if !is_made && hold::has_no_disk(situation, living, recovery, step) {
+        return;
+    }
+    step.find_of(
+        FindingKind::Doing,
+        Reason::RecoveringQuorum,
+        survivor,
+        format!("{survivor} is the only member now and is started once more as any other."),
+    );
     if !flagged.is_empty() {
-        delete(situation, living, &flagged, step);
+        delete(situation, living, recovery, &flagged, step);
         return;
     }
     repair::restore_pods(cluster, situation, living, step);

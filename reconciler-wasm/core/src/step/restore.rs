@@ -14,6 +14,7 @@
 //! Nothing is touched before the backup was read whole. Each stage is written before anything of it is done, so whoever
 //! comes after a crash goes on. No cluster is born empty while an EtcdRestore of its name is not over.
 
+mod again;
 mod fill;
 mod grow;
 mod hold;

@@ -58,7 +58,12 @@ fn unlabelled(pod: &Pod, resource: &Resource) -> String {
     )
 }
 
-fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (FindingKind, String) {
+/// What is to be done about a pod under the cluster's labels that is not its own.
+pub(super) fn unowned(
+    situation: &Situation<'_>,
+    pod: &Pod,
+    resource: &Resource,
+) -> (FindingKind, String) {
     let Resource {
         namespace,
         name,

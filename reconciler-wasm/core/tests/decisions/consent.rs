@@ -1,6 +1,7 @@
 //! A quorum lost for good, and the consent to go on from one member.
 
 mod asked;
+mod held;
 mod stages;
 
 use contract::{

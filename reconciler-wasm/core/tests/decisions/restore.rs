@@ -1,6 +1,7 @@
 //! A cluster that goes on from a backup: what it waits for, and each of its stages. The EtcdRestore's own decisions are
 //! in `restore/own.rs`.
 
+mod again;
 mod filling;
 mod own;
 mod stages;

@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// The member answers in that term, following that leader.
+fn answer(fresh: &mut Fresh, id: usize, term: u64, leader: Option<u64>) {
+    if let Observed::Seen(status) = &mut fresh.etcd.endpoints[id - 1].status {
+        (status.raft_term, status.leader) = (term, leader.map(MemberId));
+    }
+}
+
 #[test]
 fn a_member_list_that_is_not_the_same_is_refused() {
     assert_eq!(rule(&add(), &fresh()), "");
@@ -197,6 +204,51 @@ fn the_leader_is_not_removed() {
         status.leader = Some(MemberId(2));
     }
     assert_eq!(rule(&remove(3), &unsure), "IsLeader");
+}
+
+/// etcd before 3.5 has no vote before the vote: whom its peers do not reach raises its term for ever and knows no leader.
+#[test]
+fn a_voter_that_only_the_operator_reaches_is_removed_whatever_term_it_has_come_to() {
+    let cut_off = || {
+        let mut fresh = fresh();
+        answer(&mut fresh, 3, 40, None);
+        fresh
+    };
+    assert_eq!(rule(&remove(3), &cut_off()), "");
+    let mut of_leader = cut_off();
+    answer(&mut of_leader, 2, 2, Some(2));
+    answer(&mut of_leader, 1, 2, Some(2));
+    let mut bold = remove(2);
+    bold.pre.healthy_voters = Some(0);
+    assert_eq!(rule(&bold, &of_leader), "IsLeader");
+}
+
+/// One that was deposed does not know it yet, and whoever stands for election now leads in a moment.
+#[test]
+fn a_leader_counts_in_a_lower_term_only_while_a_majority_of_voters_follows_it() {
+    let five = || {
+        let mut fresh = fresh();
+        for id in [4, 5] {
+            fresh.membership().members.push(crate::fixtures::member(id));
+            fresh.etcd.endpoints.push(endpoint(id, false));
+        }
+        answer(&mut fresh, 5, 40, None);
+        fresh
+    };
+    let mut remove = remove(5);
+    remove.pre.members = None;
+    assert_eq!(rule(&remove, &five()), "");
+    let mut elected = five();
+    answer(&mut elected, 3, 3, Some(3));
+    answer(&mut elected, 4, 3, Some(3));
+    assert_eq!(rule(&remove, &elected), "IsLeader");
+    answer(&mut elected, 2, 3, Some(3));
+    assert_eq!(rule(&remove, &elected), "");
+    let learner = fresh().with_learner();
+    let mut of_learner = learner.silent(2);
+    answer(&mut of_learner, 3, 40, None);
+    let votes = crate::quorum::Votes::confirmed(&of_learner.etcd);
+    assert_eq!(votes.expect("a list").leader(), None);
 }
 
 #[test]

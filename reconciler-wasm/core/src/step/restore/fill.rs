@@ -9,7 +9,7 @@ use contract::{
     RestorationStage, names,
 };
 
-use super::{Change, Wish, living};
+use super::{Change, Wish, again, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
@@ -69,13 +69,12 @@ fn edited(name: &str, wish: &Wish<'_>, step: &mut Step) {
 /// Says what a founder is at, or has its pod made again as the spec says now.
 fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>, step: &mut Step) {
     let name = &pod.name;
-    // What its disk may hold is the backup's alone.
-    let is_outdated = pod.deleted.is_none() && !pod.running && pod.image != cluster.image;
-    if is_outdated && !wish.is_proven() {
+    let again = again::why(cluster, pod);
+    if again.is_some() && !wish.is_proven() {
         edited(name, wish, step);
         return;
     }
-    if is_outdated {
+    if let Some(words) = again {
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
             name: name.clone(),
@@ -84,15 +83,12 @@ fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
         action.pre.restore = Some(wish.reference());
         step.actions.push(action);
-        step.find_of(
-            FindingKind::Doing,
-            Reason::Restoring,
-            name,
-            format!(
-                "{name} does not run with {}, and the spec asks for {}: its pod is made again.",
-                pod.image, cluster.image
-            ),
-        );
+        step.find_of(FindingKind::Doing, Reason::Restoring, name, words);
+        return;
+    }
+    let namespace = &situation.snapshot.resource.namespace;
+    if let Some(words) = again::why_not(cluster, living(situation), pod, namespace) {
+        step.find_of(FindingKind::Blocked, Reason::Restoring, name, words);
         return;
     }
     let why = pod.waiting.as_deref().or(pod.unschedulable.as_deref());

@@ -1,0 +1,99 @@
+//! What holds a recovery up that has begun: the survivor's data would be gone with its pod, or pods of somebody else could
+//! answer beside it.
+//!
+//! Says the cause and the way out; [`super`] does nothing meanwhile.
+
+use contract::{FindingKind, Pod, Reason, Recovery, RecoveryStage};
+
+use crate::assess::{Living, Situation};
+use crate::step::{Step, consent, strangers};
+
+/// Whether the survivor's claim does not stay, so that neither its pod may go nor another one be made. Tells of it.
+pub(super) fn has_no_disk(
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    recovery: &Recovery,
+    step: &mut Step,
+) -> bool {
+    let survivor = recovery.survivor.as_str();
+    let claim = living.volumes.get(survivor);
+    if claim.is_some_and(|claim| claim.deleted.is_none()) {
+        return false;
+    }
+    let namespace = &situation.snapshot.resource.namespace;
+    let is_held = living
+        .pods
+        .get(survivor)
+        .is_some_and(|pod| pod.deleted.is_none());
+    let (cause, source) = if is_held {
+        let cause = format!(
+            "the volume claim of {survivor} is being deleted, and goes with its pod. Save its data while it runs \
+             (kubectl --namespace {namespace} port-forward {survivor} 2379, then etcdctl snapshot save FILE)."
+        );
+        (cause, "what was saved")
+    } else {
+        let cause = format!("the volume claim of {survivor} is gone or being deleted.");
+        (cause, "a backup")
+    };
+    let way = match recovery.stage {
+        RecoveryStage::Stopping => format!(
+            "Nobody is stopped meanwhile. Take the consent back ({}) and name another member, or restore a new cluster \
+             from {source}.",
+            consent::command(situation, None)
+        ),
+        RecoveryStage::Forcing
+        | RecoveryStage::Renewing
+        | RecoveryStage::Done
+        | RecoveryStage::Void => format!("Restore a new cluster from {source}."),
+    };
+    step.find(
+        FindingKind::Blocked,
+        Reason::RecoveringQuorum,
+        format!("The recovery cannot go on: {cause} {way}"),
+    );
+    true
+}
+
+/// Whether pods that are not the cluster's have an address under its labels: whoever runs there may be one of its members.
+/// Called when none of its own is left. Tells of them.
+pub(super) fn is_beside_strangers(
+    situation: &Situation<'_>,
+    recovery: &Recovery,
+    step: &mut Step,
+) -> bool {
+    let snapshot = situation.snapshot;
+    let endpoints = &snapshot.etcd.endpoints;
+    if endpoints.is_empty() {
+        return false;
+    }
+    let is_asked = |pod: &&Pod| endpoints.iter().any(|one| one.pod_uid == pod.uid);
+    let pods = snapshot.objects.pods.seen();
+    let told: Vec<(FindingKind, String)> = pods
+        .into_iter()
+        .flatten()
+        .filter(is_asked)
+        .map(|pod| strangers::unowned(situation, pod, &snapshot.resource))
+        .collect();
+    let is_for_people = told.iter().any(|(kind, _)| *kind != FindingKind::Waiting);
+    let words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
+    let (kind, end) = if is_for_people {
+        (FindingKind::Blocked, "")
+    } else {
+        (
+            FindingKind::Waiting,
+            " A pod on a node that does not answer never ends by itself: make sure that the machine is off, then kubectl \
+             delete pod --force.",
+        )
+    };
+    step.find(
+        kind,
+        Reason::RecoveringQuorum,
+        format!(
+            "{} is started as the only member once no other pod is under the cluster's labels, because whoever runs there \
+             could vote. {}{end}",
+            recovery.survivor,
+            words.join(" ")
+        ),
+    );
+    true
+}
