@@ -224,7 +224,7 @@ fn no_turn_of_tls_breaks_a_promise() {
     );
 }
 
-/// Half of all deeds of a stop, an upgrade or a turn come after the fortieth action.
+/// Half of all deeds of a stop, an upgrade or a turn come after the first forty actions, which other plans have mishaps among.
 #[test]
 fn no_late_trouble_breaks_a_promise() {
     let seeds = seeds(DOUBTED);

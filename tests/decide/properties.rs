@@ -1,6 +1,6 @@
 //! What a pure reconciler promises of single decisions and of its way with old, missing and half-executed ones.
 //!
-//! P2, that it can touch nothing, is shown where modules are loaded; P7, that it converges, by [`crate::model`].
+//! P2, that it can touch nothing, is shown where modules are loaded; P7, that it converges, by [`crate::model`] as well.
 //! Snapshots come from simulated histories, as they are or [`mutated`] into states that no history reached.
 
 mod judged;
@@ -237,6 +237,22 @@ fn walks() -> Vec<(&'static str, Plan)> {
             },
         ),
     ]
+}
+
+/// P7: after the last thing that goes wrong each history comes to its goal and rests there, or can never come to it.
+#[test]
+fn p7_every_history_converges() {
+    let (mut whole, mut hopeless) = (0, 0);
+    for seed in seeds() {
+        let end = history(&Plan::of_seed(seed), false).end;
+        let is_lost = is_hopeless(&end.truth);
+        assert!(end.rested || is_lost, "seed {seed}: {end:?}");
+        assert!(is_goal(&end.truth) || is_lost, "seed {seed}: {end:?}");
+        whole += u32::from(!is_lost);
+        hopeless += u32::from(is_lost);
+    }
+    eprintln!("{whole} histories come to their goal, {hopeless} never can");
+    assert!(whole > hopeless);
 }
 
 /// P8: the operator ends before and after each single action of each walk.
