@@ -10,7 +10,7 @@ use simulator::{Branch, Choice, Fault, Mishap, Plan, Release};
 use stateright::{Checker, Model, Property};
 
 use crate::goal::{is_goal, is_hopeless};
-use crate::invariants::{Violation, judge};
+use crate::invariants::{Promise, Violation, judge};
 use crate::number;
 
 /// Looks from the last choice to the goal; the slowest ways wait out every patience there is.
@@ -148,7 +148,7 @@ impl Model for Exploration {
         };
         if state.looks == LOOKS && !state.is_at_rest() {
             state.broken = Some(Violation {
-                promise: "every cluster that can reach its goal does",
+                promise: Promise::GoalsAreReached,
                 what: format!("after {LOOKS} looks: {state:?}"),
             });
         }
