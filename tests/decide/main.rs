@@ -23,6 +23,7 @@ mod model;
 mod once_failed;
 mod orders;
 mod properties;
+mod raised;
 mod recreations;
 mod shelf;
 mod strangers;

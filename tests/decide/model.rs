@@ -176,7 +176,7 @@ impl Model for Exploration {
 }
 
 /// A plan in which nothing goes wrong but what the exploration chooses.
-fn plan(size: i64) -> Plan {
+pub(crate) fn plan(size: i64) -> Plan {
     Plan {
         seed: 1,
         size,
@@ -193,7 +193,7 @@ fn plan(size: i64) -> Plan {
 }
 
 /// The same world after it has formed.
-fn formed(plan: &Plan) -> Branch {
+pub(crate) fn formed(plan: &Plan) -> Branch {
     let mut branch = Branch::new(plan);
     for _ in 0..LOOKS {
         branch.step(Choice::Look, reconciler::reconcile);
