@@ -2,36 +2,22 @@
 
 use simulator::{Deed, Fact, Plan};
 
-use super::{ALL, Court, DOUBTED, SAFETY, broken, check, history, seeds};
+use super::{Court, DOUBTED, check, history, seeds};
 
 #[test]
 fn no_history_of_the_second_dialect_breaks_a_promise() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_numbered_members, ALL);
+    check(&seeds, Plan::with_numbered_members, Court::All);
     eprintln!("{} histories of the second dialect", seeds.len());
 }
-
-/// Of every promise; but where no cluster was ever recorded, claims that stayed hold nothing, and the operator says so and
-/// waits.
-const FORMED: Court = Court {
-    history,
-    judge: |plan| {
-        let formed =
-            |fact: &Fact| matches!(fact, Fact::Deed { before, .. } if before.cluster.is_some());
-        broken(plan).filter(|violation| {
-            violation.promise != GOAL || history(plan, false).facts.iter().any(formed)
-        })
-    },
-};
-const GOAL: &str = "every cluster that can reach its goal does";
 
 /// No acknowledged write of the deleted cluster is lost, and where no disk was, the one that is made again goes on with them.
 #[test]
 fn what_a_deleted_cluster_left_is_taken_up_with_its_data() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_claims_that_stay, SAFETY);
+    check(&seeds, Plan::with_claims_that_stay, Court::Safety);
     let whole = |seed| Plan::with_claims_that_stay(seed).without_lost_disks();
-    check(&seeds, whole, FORMED);
+    check(&seeds, whole, Court::Formed);
     let (mut taken, mut kept) = (0, 0);
     for seed in 1..=100 {
         let history = history(&whole(seed), false);
@@ -78,7 +64,7 @@ fn its_members_are_numbered_and_numbers_come_back() {
 #[test]
 fn what_the_archived_operator_kept_is_taken_over_and_no_promise_is_broken() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_kept_members, ALL);
+    check(&seeds, Plan::with_kept_members, Court::All);
     let (mut begun, mut over) = (0, 0);
     for seed in 1..=100 {
         let history = history(&Plan::with_kept_members(seed), false);

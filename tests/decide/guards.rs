@@ -5,14 +5,14 @@
 use simulator::{Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
-use super::invariants::{judge, unsafe_deed};
-use super::{RESTORED, SAFETY, check, history, seeds};
+use super::invariants::{Promise, judge, unsafe_deed};
+use super::{Court, RESTORED, check, history, seeds};
 
 /// Safety only, because a restore that people edit in the middle may not come to its end: what waits for a backup waits, however its store does.
 #[test]
 fn no_risky_act_goes_ahead_of_the_backup_that_is_asked_for() {
     let seeds = seeds(RESTORED);
-    check(&seeds, Plan::with_guards, SAFETY);
+    check(&seeds, Plan::with_guards, Court::Safety);
     eprintln!(
         "{} histories in which risky acts wait for a backup",
         seeds.len()
@@ -31,7 +31,7 @@ fn a_module_that_waits_for_no_backup_is_found_out() {
     for seed in 1..=30 {
         let plan = Plan::with_guards(seed);
         let history = simulate(&plan, &mut { rash }, &is_goal, &is_hopeless, false);
-        let promise = "what is hard to take back waits for its backup";
+        let promise = Promise::RiskWaitsForItsBackup;
         let mut deeds = history.facts.iter().filter_map(judge);
         found += u32::from(deeds.any(|violation| violation.promise == promise));
     }

@@ -6,7 +6,7 @@ use contract::{Decision, Effect, Snapshot};
 use simulator::{History, Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
-use super::{history, violations};
+use super::{Promise, history, violations};
 
 /// Else the promises about them would hold of nothing.
 #[test]
@@ -49,7 +49,7 @@ fn a_module_that_never_rests_without_a_quorum_is_found_out() {
         );
         violations(&history)
             .iter()
-            .any(|violation| violation.promise == "a cluster that lost its quorum rests")
+            .any(|violation| violation.promise == Promise::LossIsRest)
     };
     assert!((1..=100).any(is_found_out));
 }

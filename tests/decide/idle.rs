@@ -3,12 +3,12 @@
 use simulator::{Deed, Fact, Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
-use super::{ALL, DOUBTED, check, history, seeds};
+use super::{Court, DOUBTED, check, history, seeds};
 
 #[test]
 fn new_members_of_an_idle_cluster_come_to_serve() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_idle_clients, ALL);
+    check(&seeds, Plan::with_idle_clients, Court::All);
     eprintln!("{} histories with idle clients", seeds.len());
 }
 

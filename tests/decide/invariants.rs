@@ -3,20 +3,25 @@
 //! Judges facts of the simulated world. Shares no code with the reconciler or the envelope. What one deed may do is
 //! [`deed`]'s, how a history may end is [`end`]'s, and what a status may say then [`told`]'s.
 
+#[cfg(test)]
+mod armed;
 mod deed;
 mod end;
+mod promise;
 mod told;
 
 use simulator::{Deed, Fact, History, Truth};
 
+pub(crate) use self::armed::can_break;
 use self::deed::{judge_deed, weakly_guarded};
 use self::end::judge_end;
+pub(crate) use self::promise::Promise;
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// Which promise: fit for comparing two histories.
-    pub(crate) promise: &'static str,
+    pub(crate) promise: Promise,
     /// What happened, with its time.
     pub(crate) what: String,
 }
@@ -56,27 +61,23 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
 fn judge_safety(fact: &Fact) -> Option<Violation> {
     match fact {
         Fact::Refused { at, why } => violation(
-            "every decision stays within the envelope",
+            Promise::DecisionsAreWithinTheEnvelope,
             *at,
             format!("refused: {}", why.join("; ")),
         ),
         Fact::Spun { at, effects } => violation(
-            "nothing is done again and again",
+            Promise::NothingSpins,
             *at,
             format!("{effects:?} in each pass, and nothing changes"),
         ),
-        Fact::Trespassed { at, what } => violation(
-            "nothing of somebody else's is changed or deleted",
-            *at,
-            what.clone(),
-        ),
+        Fact::Trespassed { at, what } => violation(Promise::OthersKeepTheirs, *at, what.clone()),
         Fact::Elected {
             at,
             cluster,
             leader,
             missing,
         } if !missing.is_empty() => violation(
-            "no acknowledged write is lost",
+            Promise::NoWriteIsLost,
             *at,
             format!("{leader} leads {cluster} without the writes {missing:?}"),
         ),
@@ -91,7 +92,7 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
             );
-            violation("no acknowledged write is lost", *at, words)
+            violation(Promise::NoWriteIsLost, *at, words)
         }
         // Nobody can call back a request that is on its way: of a late one only the outcome counts.
         Fact::Deed { late: true, .. } => None,
@@ -117,7 +118,7 @@ fn is_of_one_who_left(deed: &Deed, before: &Truth) -> bool {
     clippy::unnecessary_wraps,
     reason = "reads as a verdict where it is used"
 )]
-fn violation(promise: &'static str, at: i64, what: String) -> Option<Violation> {
+fn violation(promise: Promise, at: i64, what: String) -> Option<Violation> {
     Some(Violation {
         promise,
         what: format!("at {at} ms: {what}"),

@@ -10,7 +10,7 @@ use simulator::{Branch, Choice, Fault, Mishap, Plan, Release};
 use stateright::{Checker, Model, Property};
 
 use crate::goal::{is_goal, is_hopeless};
-use crate::invariants::{Violation, judge};
+use crate::invariants::{Promise, Violation, judge};
 use crate::number;
 
 /// Looks from the last choice to the goal; the slowest ways wait out every patience there is.
@@ -148,7 +148,7 @@ impl Model for Exploration {
         };
         if state.looks == LOOKS && !state.is_at_rest() {
             state.broken = Some(Violation {
-                promise: "every cluster that can reach its goal does",
+                promise: Promise::GoalsAreReached,
                 what: format!("after {LOOKS} looks: {state:?}"),
             });
         }
@@ -176,7 +176,7 @@ impl Model for Exploration {
 }
 
 /// A plan in which nothing goes wrong but what the exploration chooses.
-fn plan(size: i64) -> Plan {
+pub(crate) fn plan(size: i64) -> Plan {
     Plan {
         seed: 1,
         size,
@@ -193,7 +193,7 @@ fn plan(size: i64) -> Plan {
 }
 
 /// The same world after it has formed.
-fn formed(plan: &Plan) -> Branch {
+pub(crate) fn formed(plan: &Plan) -> Branch {
     let mut branch = Branch::new(plan);
     for _ in 0..LOOKS {
         branch.step(Choice::Look, reconciler::reconcile);

@@ -2,12 +2,12 @@
 
 use simulator::{History, Plan};
 
-use super::{ALL, DOUBTED, check, history, seeds};
+use super::{Court, DOUBTED, check, history, seeds};
 
 #[test]
 fn no_cluster_that_is_made_again_breaks_a_promise() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_recreations, ALL);
+    check(&seeds, Plan::with_recreations, Court::All);
     eprintln!(
         "{} histories in which the cluster is deleted and made again",
         seeds.len()

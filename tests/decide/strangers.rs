@@ -4,16 +4,15 @@
 //! needs.
 
 use contract::{Objects, Observed, Snapshot};
-use simulator::{Fact, Plan, simulate};
+use simulator::{Plan, simulate};
 
 use super::goal::{is_goal, is_hopeless};
-use super::invariants::judge;
-use super::{Court, DOUBTED, MAD, OF_OTHERS, SAFETY, check, mad_history, number, seeds};
+use super::{Court, DOUBTED, MAD, OF_OTHERS, check, number, seeds};
 
 #[test]
 fn nothing_of_somebody_elses_is_changed_or_deleted() {
     let seeds = seeds(DOUBTED);
-    check(&seeds, Plan::with_strangers, SAFETY);
+    check(&seeds, Plan::with_strangers, Court::Safety);
     eprintln!("{} histories with objects of others", seeds.len());
 }
 
@@ -23,15 +22,7 @@ fn a_mad_module_touches_nothing_of_somebody_elses() {
     let count = number("SIMULATOR_HISTORIES", OF_OTHERS) / MAD;
     let first = number("SIMULATOR_FIRST_SEED", 1);
     let seeds: Vec<u64> = (first..first + count).collect();
-    let court = Court {
-        history: mad_history,
-        judge: |plan| {
-            let facts = mad_history(plan, false).facts;
-            let is_trespass = |fact: &&Fact| matches!(fact, Fact::Trespassed { .. });
-            facts.iter().find(is_trespass).and_then(judge)
-        },
-    };
-    check(&seeds, Plan::with_strangers, court);
+    check(&seeds, Plan::with_strangers, Court::Trespass);
     eprintln!("{count} histories with objects of others and a module gone mad");
 }
 

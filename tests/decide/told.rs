@@ -2,14 +2,23 @@
 //!
 //! Does not judge them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use simulator::Plan;
 
-use super::{Court, OnceFailed, Violation, history, number};
+use super::once_failed::OnceFailed;
+use super::{Court, Promise, Violation, history, number};
+
+/// Before what belongs into `once_failed.yaml`.
+pub(super) const PRINTED: &str = "\nfor once_failed.yaml:\n";
 
 /// Leaves out of a failing plan what it does not need to fail in the same way.
-fn smallest(plan: Plan, promise: &str, court: Court) -> Plan {
-    let fails =
-        |plan: &Plan| (court.judge)(plan).is_some_and(|violation| violation.promise == promise);
+fn smallest(plan: Plan, promise: Promise, court: Court) -> Plan {
+    let fails = |plan: &Plan| {
+        court
+            .judge(plan)
+            .is_some_and(|violation| violation.promise == promise)
+    };
     match plan.smaller().into_iter().find(fails) {
         Some(smaller) => smallest(smaller, promise, court),
         None => plan,
@@ -19,14 +28,21 @@ fn smallest(plan: Plan, promise: &str, court: Court) -> Plan {
 /// A failing history in words.
 pub(super) fn tell(plan: Plan, violation: &Violation, court: Court) -> String {
     let plan = smallest(plan, violation.promise, court);
-    let what = (court.judge)(&plan).map_or_else(String::new, |violation| violation.what);
-    let words = (court.history)(&plan, true).words.join("\n");
+    let what = court
+        .judge(&plan)
+        .map_or_else(String::new, |violation| violation.what);
+    let told = catch_unwind(AssertUnwindSafe(|| court.history(&plan, true)));
+    let words = told.map_or_else(
+        |_| "it panics".to_owned(),
+        |history| history.words.join("\n"),
+    );
     let case = serde_yaml::to_string(&[OnceFailed {
-        what: violation.promise.to_owned(),
+        what: violation.promise.to_string(),
+        court,
         plan: plan.clone(),
     }]);
     format!(
-        "promise broken: {}\n{what}\n{plan}\n{words}\nfor once_failed.yaml:\n{}",
+        "promise broken: {}\n{what}\n{plan}\n{words}{PRINTED}{}",
         violation.promise,
         case.expect("a plan is a document")
     )

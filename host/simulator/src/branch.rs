@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use contract::{Decision, Snapshot};
+use contract::{Action, Decision, Snapshot};
 use envelope::{Fresh, Reads};
 
 use crate::fact::{Fact, Truth};
@@ -74,6 +74,14 @@ impl Branch {
         };
         self.operator.wait(&mut self.world);
         self.operator.actions_tried() - before
+    }
+
+    /// A request arrives that no envelope has let pass; the API server and etcd judge it by themselves.
+    ///
+    /// # Errors
+    /// Why it was not granted.
+    pub fn arrive(&mut self, action: &Action) -> Result<(), &'static str> {
+        self.world.effect(action)
     }
 
     /// What the operator would see at this moment.

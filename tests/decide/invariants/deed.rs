@@ -5,16 +5,16 @@
 use contract::{MemberId, RestorationStage, RiskyAct};
 use simulator::{Deed, MemberTruth, Truth};
 
-use super::{Violation, violation};
+use super::{Promise, Violation, violation};
 use crate::goal::majority;
 
 pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     if before.paused {
-        return violation("paused means no effect", at, format!("{deed:?}"));
+        return violation(Promise::PausedIsStill, at, format!("{deed:?}"));
     }
     if goes_ahead(deed, before) {
         return violation(
-            "what is hard to take back waits for its backup",
+            Promise::RiskWaitsForItsBackup,
             at,
             format!("{deed:?}, {before:?}"),
         );
@@ -22,18 +22,16 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
     let listed = |name: &str| before.members.iter().find(|member| member.name == name);
     match deed {
         Deed::StartedAlone(name) => starts_alone(at, name, before),
-        Deed::StartedNew(name) if before.cluster.is_some() => violation(
-            "the state `new` is never used after birth",
-            at,
-            name.clone(),
-        ),
+        Deed::StartedNew(name) if before.cluster.is_some() => {
+            violation(Promise::NewIsForBirth, at, name.clone())
+        }
         Deed::Added(name) => {
             let under_way = before
                 .members
                 .iter()
                 .find(|member| member.learner || !member.started)?;
             let words = format!("{name} was added while {} is under way", under_way.name);
-            violation("one membership change at a time", at, words)
+            violation(Promise::ChangesTakeTurns, at, words)
         }
         Deed::Promoted(id) => keeps_quorum(
             at,
@@ -46,7 +44,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             }),
         ),
         Deed::Removed(id) if before.leader == Some(*id) => {
-            violation("the leader is moved before it leaves", at, format!("{id}"))
+            violation(Promise::LeadersMoveFirst, at, format!("{id}"))
         }
         Deed::Removed(id) => beside_a_learner(at, *id, before)
             .or_else(|| keeps_quorum(at, deed, &after(before, |member| member.id != *id))),
@@ -54,11 +52,9 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
         }
         // What is given up is judged when it is; from then on everybody is stopped.
-        Deed::GaveUp if before.confirmed && !before.replaced => violation(
-            "a living cluster is given up only by a consent",
-            at,
-            format!("{before:?}"),
-        ),
+        Deed::GaveUp if before.confirmed && !before.replaced => {
+            violation(Promise::LivingAreKept, at, format!("{before:?}"))
+        }
         Deed::DeletedPod(_) if before.restoring == Some(RestorationStage::Stopping) => None,
         Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
         Deed::DeletedPod(name) => {
@@ -75,20 +71,18 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             }
             // With its data in the pod, that is its disk.
             if listed(name).is_some_and(|member| member.in_pod) {
-                return violation("no disk of a listed member is deleted", at, name.clone());
+                return violation(Promise::ListedDisksStay, at, name.clone());
             }
             // Whose member is down anyway loses nothing by it, as long as the disk stays.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             leaves_enough(at, deed, name, before)
         }
         Deed::DeletedClaim(name) if listed(name).is_some() => {
-            violation("no disk of a listed member is deleted", at, name.clone())
+            violation(Promise::ListedDisksStay, at, name.clone())
         }
-        Deed::Compacted(_) | Deed::Defragmented(_) if !before.alarmed => violation(
-            "history is given up and members are stopped only for lack of space",
-            at,
-            format!("{deed:?}"),
-        ),
+        Deed::Compacted(_) | Deed::Defragmented(_) if !before.alarmed => {
+            violation(Promise::SpaceIsTheReason, at, format!("{deed:?}"))
+        }
         // One or two members have no quorum without one of them.
         Deed::Defragmented(id) if before.members.len() > 2 => keeps_quorum(
             at,
@@ -101,7 +95,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         Deed::Disarmed(_) => {
             let full = before.members.iter().find(|member| member.full)?;
             let words = format!("{deed:?} while {} is full", full.name);
-            violation("the alarm stays while a member is full", at, words)
+            violation(Promise::AlarmsStay, at, words)
         }
         Deed::StartedNew(_)
         | Deed::Moved(_)
@@ -141,10 +135,12 @@ pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Vio
         | Deed::GaveUp
         | Deed::Wrote(_) => return None,
     };
-    let kept: usize = kept.as_deref().unwrap_or("0").parse().ok()?;
+    // What is no number is not known to keep anybody.
+    let kept = kept.as_deref().and_then(|kept| kept.parse::<usize>().ok());
+    let kept = kept.unwrap_or_default();
     (kept < needed).then_some(())?;
     violation(
-        "the budget is never weaker than the quorum",
+        Promise::BudgetsGuard,
         at,
         format!("{deed:?} where {kept} are kept and {needed} are needed, {before:?}"),
     )
@@ -196,7 +192,7 @@ fn whole(at: i64, name: &str, before: &Truth) -> Option<Violation> {
         return None;
     }
     violation(
-        "a restore keeps the disks of before until the cluster is whole",
+        Promise::DisksOfBeforeStay,
         at,
         format!("{name}, {before:?}"),
     )
@@ -215,7 +211,7 @@ fn leaves_enough(at: i64, deed: &Deed, name: &str, before: &Truth) -> Option<Vio
     let needed = majority(count).min(count - 1);
     (left < needed).then_some(())?;
     violation(
-        "no deed leaves fewer healthy voters than a quorum",
+        Promise::QuorumsStay,
         at,
         format!("{deed:?} left {left} healthy voters where {needed} are needed"),
     )
@@ -231,7 +227,7 @@ fn beside_a_learner(at: i64, id: MemberId, before: &Truth) -> Option<Violation> 
         "{} was removed while {} is under way",
         voter.name, other.name
     );
-    violation("one membership change at a time", at, words)
+    violation(Promise::ChangesTakeTurns, at, words)
 }
 
 /// Another image restarts what runs, and nothing else.
@@ -243,12 +239,12 @@ fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
         .iter()
         .find(|member| member.swaps && member.name != name)?;
     let words = format!("{name} was restarted while {} is about to be", other.name);
-    violation("members are restarted one at a time", at, words)
+    violation(Promise::RestartsTakeTurns, at, words)
 }
 
 /// Only a person can give up what the others have, and while the others run they could still vote.
 fn starts_alone(at: i64, name: &str, before: &Truth) -> Option<Violation> {
-    let promise = "nobody goes on alone without a consent";
+    let promise = Promise::NobodyIsAlone;
     if before.consent.as_deref() != Some(name) {
         return violation(promise, at, format!("{name}, {before:?}"));
     }
@@ -273,9 +269,5 @@ fn keeps_quorum(at: i64, deed: &Deed, members: &[MemberTruth]) -> Option<Violati
         return None;
     }
     let words = format!("{deed:?} left {healthy} healthy voters where {needed} are needed");
-    violation(
-        "no deed leaves fewer healthy voters than a quorum",
-        at,
-        words,
-    )
+    violation(Promise::QuorumsStay, at, words)
 }

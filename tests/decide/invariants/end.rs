@@ -6,7 +6,7 @@ use contract::Reason;
 use simulator::{Deed, End, Fact, History, Truth};
 
 use super::told::untold;
-use super::{Violation, violation};
+use super::{Promise, Violation, violation};
 use crate::goal::{is_goal, is_hopeless};
 
 pub(super) fn judge_end(history: &History) -> Option<Violation> {
@@ -35,15 +35,15 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     }
     if *rested {
         return violation(
-            "the status claims what is so",
+            Promise::StatusesAreTrue,
             *at,
             format!("{untold:?}: {last_words:?}, {truth:?}, {status:?}"),
         );
     }
     let promise = if is_goal(truth) {
-        "a cluster at its goal rests"
+        Promise::GoalsAreRest
     } else {
-        "every cluster that can reach its goal does"
+        Promise::GoalsAreReached
     };
     let since = at - calm;
     let words =
@@ -80,7 +80,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
     });
     if !is_asleep && (!said || truth.said_available == Some(true)) {
         return violation(
-            "a cluster that lost its quorum says so",
+            Promise::LossIsSaid,
             *at,
             format!("{reasons:?}: {last_words:?}, {truth:?}"),
         );
@@ -91,7 +91,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
     if !rested && !still {
         let since = at - calm;
         return violation(
-            "a cluster that lost its quorum rests",
+            Promise::LossIsRest,
             *at,
             format!(
                 "{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}"
@@ -103,7 +103,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
         return None;
     }
     violation(
-        "the status claims what is so",
+        Promise::StatusesAreTrue,
         *at,
         format!("{untold:?}: {last_words:?}, {truth:?}, {status:?}"),
     )
@@ -150,7 +150,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             | Deed::Disarmed(_)
             | Deed::DeletedClaim(_)
             | Deed::DeletedPod(_) => violation(
-                "without a quorum nothing is destroyed",
+                Promise::LossDestroysNothing,
                 *at,
                 format!("{deed:?}, {before:?}"),
             ),

@@ -11,7 +11,7 @@ use crate::world::World;
 
 impl World {
     /// The effect itself, as the API server or etcd grants it.
-    pub(super) fn effect(&mut self, action: &Action) -> Result<(), &'static str> {
+    pub(crate) fn effect(&mut self, action: &Action) -> Result<(), &'static str> {
         let Action { effect, pre } = action;
         let around = matches!(effect, Effect::UpdateStatus { .. } | Effect::Event { .. });
         if !self.api && (around || effect.kind().is_some()) {

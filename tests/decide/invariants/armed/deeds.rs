@@ -1,0 +1,191 @@
+//! Facts that break a promise by themselves, however their history ends. Deeds done to members are [`super::members`]'.
+
+use contract::{ClusterId, RiskyAct};
+use simulator::{Deed, Fact, Truth};
+
+use super::{Armed, but, cluster, deed, down, name, with};
+use crate::invariants::Promise;
+
+pub(super) type Case = Armed<Fact>;
+
+pub(super) fn facts() -> Vec<Case> {
+    [of_the_operator(), of_writes(), of_waiting(), of_starts()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The same deed, in a world that forbids it and in one that does not.
+pub(super) fn one(
+    promise: Promise,
+    what: &'static str,
+    it: Deed,
+    forbids: Truth,
+    allows: Truth,
+) -> Case {
+    Case::new(promise, what, deed(it.clone(), forbids), deed(it, allows))
+}
+
+/// Two deeds in the same world.
+pub(super) fn two(
+    promise: Promise,
+    what: &'static str,
+    world: &Truth,
+    breaks: Deed,
+    harmless: Deed,
+) -> Case {
+    let deed = |it| deed(it, world.clone());
+    Case::new(promise, what, deed(breaks), deed(harmless))
+}
+
+fn of_the_operator() -> Vec<Case> {
+    let done = || deed(Deed::Wrote("Apply"), cluster(3));
+    let fact = |promise, what, breaks| Case::new(promise, what, breaks, done());
+    vec![
+        fact(
+            Promise::DecisionsAreWithinTheEnvelope,
+            "a decision is refused",
+            Fact::Refused {
+                at: 1,
+                why: vec!["two membership changes".to_owned()],
+            },
+        ),
+        fact(
+            Promise::NothingSpins,
+            "the same is done in each pass",
+            Fact::Spun {
+                at: 1,
+                effects: vec!["Event"],
+            },
+        ),
+        fact(
+            Promise::OthersKeepTheirs,
+            "an object of others is deleted",
+            Fact::Trespassed {
+                at: 1,
+                what: "Delete of Service sim".to_owned(),
+            },
+        ),
+        one(
+            Promise::PausedIsStill,
+            "something is written while paused",
+            Deed::Wrote("Apply"),
+            but(cluster(3), |truth| truth.paused = true),
+            cluster(3),
+        ),
+    ]
+}
+
+fn of_writes() -> Vec<Case> {
+    let elected = |missing| Fact::Elected {
+        at: 1,
+        cluster: ClusterId(1),
+        leader: name(1),
+        missing,
+    };
+    let took = |it: Deed, taken: Vec<u32>, is_late: bool| {
+        but(deed(it, cluster(3)), |fact| {
+            if let Fact::Deed { lost, late, .. } = fact {
+                (*lost, *late) = (taken, is_late);
+            }
+        })
+    };
+    let gone = || Deed::DeletedClaim(name(4));
+    let case = |what, breaks, harmless| Case::new(Promise::NoWriteIsLost, what, breaks, harmless);
+    vec![
+        case("a leader lacks a write", elected(vec![7]), elected(vec![])),
+        case(
+            "the last copy of a write is deleted",
+            took(gone(), vec![7], false),
+            took(gone(), vec![], false),
+        ),
+        case(
+            "a late request deletes the last copy, and its member is listed",
+            took(Deed::DeletedClaim(name(3)), vec![7], true),
+            took(gone(), vec![7], true),
+        ),
+        case(
+            "a late request that deletes nothing takes the last copy",
+            took(Deed::Wrote("Apply"), vec![7], true),
+            took(Deed::Wrote("Apply"), vec![], true),
+        ),
+    ]
+}
+
+fn of_waiting() -> Vec<Case> {
+    let promise = Promise::RiskWaitsForItsBackup;
+    let waits = |act: RiskyAct| but(cluster(3), |truth| truth.unsaved = vec![act]);
+    let asked = |truth: Truth| but(truth, |truth| truth.replaced = true);
+    let stopped = |truth: Truth| but(truth, |truth| truth.size = 0);
+    vec![
+        one(
+            promise,
+            "a living cluster is given up before its backup",
+            Deed::GaveUp,
+            asked(waits(RiskyAct::Restore)),
+            asked(waits(RiskyAct::Upgrade)),
+        ),
+        one(
+            promise,
+            "the first member gets another image before the backup",
+            Deed::Restarted(name(2)),
+            waits(RiskyAct::Upgrade),
+            // Who is on the way already goes on.
+            with(waits(RiskyAct::Upgrade), 2, down),
+        ),
+        one(
+            promise,
+            "the first member is stopped before the backup",
+            Deed::DeletedPod(name(2)),
+            stopped(waits(RiskyAct::ScaleToZero)),
+            with(stopped(waits(RiskyAct::ScaleToZero)), 2, |one| {
+                one.old = true
+            }),
+        ),
+        one(
+            Promise::LivingAreKept,
+            "a living cluster is given up, and nobody consented",
+            Deed::GaveUp,
+            cluster(3),
+            but(cluster(3), |truth| truth.confirmed = false),
+        ),
+    ]
+}
+
+fn of_starts() -> Vec<Case> {
+    let lost = |truth: &mut Truth| {
+        truth.confirmed = false;
+        truth.pods.clear();
+        truth.consent = Some(name(1));
+    };
+    let agreed = || but(cluster(3), lost);
+    let alone = |what, world| {
+        let it = Deed::StartedAlone(name(1));
+        one(Promise::NobodyIsAlone, what, it, world, agreed())
+    };
+    vec![
+        alone(
+            "a member goes on alone, and nobody consented",
+            but(agreed(), |truth| truth.consent = None),
+        ),
+        alone(
+            "another member goes on alone than the one that was named",
+            but(agreed(), |truth| truth.consent = Some(name(2))),
+        ),
+        alone(
+            "a member goes on alone beside a pod",
+            but(agreed(), |truth| truth.pods = vec![name(2)]),
+        ),
+        alone(
+            "a member goes on alone beside a quorum",
+            but(agreed(), |truth| truth.confirmed = true),
+        ),
+        one(
+            Promise::NewIsForBirth,
+            "a member starts as new in a cluster",
+            Deed::StartedNew(name(4)),
+            cluster(3),
+            Truth::default(),
+        ),
+    ]
+}
