@@ -211,7 +211,7 @@ fn with_learner(size: u64) -> Truth {
         truth
             .members
             .push(but(voter(size + 1), |member| member.learner = true));
-        truth.budget = Some(((size + 1) / 2 + 1).to_string());
+        truth.budget = Some((size.div_ceil(2) + 1).to_string());
     })
 }
 
