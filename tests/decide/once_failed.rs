@@ -7,6 +7,7 @@ use simulator::{Fault, Plan, Planned};
 
 use super::court::Court;
 use super::invariants::{Promise, Violation, can_break};
+use super::model::plan;
 use super::told::{PRINTED, tell};
 
 const CASES: &str = include_str!("once_failed.yaml");
@@ -67,7 +68,7 @@ fn what_once_failed_holds() {
 /// Whoever takes over what is printed takes over the court.
 #[test]
 fn a_failing_history_prints_its_case_with_its_court() {
-    let plan = Plan::of_seed(1);
+    let plan = plan(1);
     for court in [
         Court::All,
         Court::Safety,

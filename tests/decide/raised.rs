@@ -6,7 +6,7 @@ use contract::{
     Action, Decision, Effect, EventType, ObjectKind, ObjectPrecondition, Preconditions, Report,
     SCHEMA, Snapshot, names,
 };
-use simulator::{Branch, Fact, Fault, Plan, Planned, simulate};
+use simulator::{Branch, Fact, Fault, OldPods, Plan, Planned, simulate};
 
 use super::goal::{is_goal, is_hopeless};
 use super::invariants::{Promise, judge};
@@ -138,11 +138,7 @@ fn whoever_deletes_what_is_somebody_elses_trespasses() {
                 branch.step(simulator::Choice::Suffer(fault, 0), silent);
             }
             branch.take_facts();
-            let mut action = delete(&branch.snapshot(), kind, &name);
-            let found = branch.fresh(&envelope::reads(&action)).object;
-            let uid = found.seen().map(|head| head.uid.clone())?;
-            action.pre.object = Some(ObjectPrecondition::Present { uid });
-            branch.arrive(&action).ok()?;
+            granted(&mut branch, kind, &name).ok()?;
             Some(promises(&branch.take_facts()))
         };
         let trespass = vec![Promise::OthersKeepTheirs];
@@ -151,6 +147,36 @@ fn whoever_deletes_what_is_somebody_elses_trespasses() {
         let own = (kind != ObjectKind::Secret).then(Vec::new);
         assert_eq!(deleted(None), own, "{name}");
     }
+}
+
+/// Its pod has another name than the member.
+#[test]
+fn whoever_deletes_the_pods_that_replica_sets_keep_takes_the_quorum() {
+    let mut left = plan(3);
+    (left.old, left.numbered) = (Some(OldPods::Kept), true);
+    let mut branch = Branch::new(&left);
+    let seen = branch.snapshot();
+    let pods: Vec<String> = seen
+        .old_children()
+        .pods
+        .iter()
+        .map(|pod| pod.name.clone())
+        .collect();
+    let mut deleted = |pod: &str| {
+        assert_eq!(granted(&mut branch, ObjectKind::Pod, pod), Ok(()));
+        promises(&branch.take_facts())
+    };
+    assert_eq!(deleted(&pods[0]), []);
+    assert_eq!(deleted(&pods[1]), [Promise::QuorumsStay]);
+}
+
+/// Deletes what is there under that name, whose ever it is.
+fn granted(branch: &mut Branch, kind: ObjectKind, name: &str) -> Result<(), &'static str> {
+    let mut action = delete(&branch.snapshot(), kind, name);
+    let found = branch.fresh(&envelope::reads(&action)).object;
+    let uid = found.seen().map(|head| head.uid.clone());
+    action.pre.object = uid.map(|uid| ObjectPrecondition::Present { uid });
+    branch.arrive(&action)
 }
 
 fn delete(snapshot: &Snapshot, kind: ObjectKind, name: &str) -> Action {

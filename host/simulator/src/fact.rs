@@ -79,7 +79,7 @@ pub enum Deed {
     Disarmed(MemberId),
     /// A member's container was given another image.
     Restarted(String),
-    /// A pod was deleted.
+    /// The pod of that member was deleted, or its ReplicaSet.
     DeletedPod(String),
     /// A claim was deleted.
     DeletedClaim(String),

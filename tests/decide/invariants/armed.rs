@@ -159,6 +159,10 @@ fn voter(number: u64) -> MemberTruth {
     }
 }
 
+fn quorum(voters: u64) -> String {
+    (voters / 2 + 1).to_string()
+}
+
 /// A cluster of so many voters at its goal; the first one leads.
 fn cluster(size: u64) -> Truth {
     let names: Vec<String> = (1..=size).map(name).collect();
@@ -174,7 +178,7 @@ fn cluster(size: u64) -> Truth {
         pods: names.clone(),
         claims: names,
         services: vec!["sim".to_owned(), "sim-client".to_owned()],
-        budget: Some((size / 2 + 1).to_string()),
+        budget: Some(quorum(size)),
         ..Truth::default()
     }
 }
@@ -211,7 +215,7 @@ fn with_learner(size: u64) -> Truth {
         truth
             .members
             .push(but(voter(size + 1), |member| member.learner = true));
-        truth.budget = Some((size.div_ceil(2) + 1).to_string());
+        truth.budget = Some(quorum(size + 1));
     })
 }
 

@@ -30,7 +30,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         return None;
     }
     // Whoever takes an EtcdRestore back in the middle has to say what else is to become of the cluster.
-    if truth.restoring.is_some() && reasons.contains(&Reason::RestoreWaiting) {
+    if !rested && truth.restoring.is_some() && reasons.contains(&Reason::RestoreWaiting) {
         return None;
     }
     if *rested {
@@ -65,8 +65,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
         status,
         generation,
     } = &history.end;
-    // Nobody can know what became of disks that nobody uses.
-    let is_asleep = truth.size == 0 && truth.pods.is_empty();
+    let is_asleep = is_asleep(truth);
     let said = reasons.iter().any(|reason| {
         matches!(
             reason,
@@ -85,7 +84,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
             format!("{reasons:?}: {last_words:?}, {truth:?}"),
         );
     }
-    if !is_asleep && let Some(busy) = busy_while_hopeless(history) {
+    if let Some(busy) = busy_while_hopeless(history) {
         return Some(busy);
     }
     if !rested && !still {
@@ -118,6 +117,11 @@ fn is_told(truth: &Truth) -> bool {
     }
 }
 
+/// Nobody can know what became of disks that nobody uses.
+fn is_asleep(truth: &Truth) -> bool {
+    truth.size == 0 && truth.pods.is_empty()
+}
+
 /// Nothing is destroyed once the quorum is lost for good, and nothing is asked of etcd that only a leader can grant.
 fn busy_while_hopeless(history: &History) -> Option<Violation> {
     history.facts.iter().find_map(|fact| match fact {
@@ -127,7 +131,7 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
             before,
             lost: _,
             late: false,
-        } if is_hopeless(before) && !before.confirmed => match deed {
+        } if is_hopeless(before) && !before.confirmed && !is_asleep(before) => match deed {
             // A pod that is down anyway, on a claim that stays.
             Deed::DeletedPod(name)
                 if before.claims.contains(name)

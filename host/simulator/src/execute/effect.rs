@@ -232,8 +232,10 @@ impl World {
     fn delete(&mut self, kind: ObjectKind, name: &str, grace: Option<i64>) -> Deed {
         match kind {
             ObjectKind::Pod => {
+                let pod = self.kube.pods.get(name);
+                let member = pod.map_or(name, |pod| pod.member()).to_owned();
                 self.delete_pod(name, grace);
-                Deed::DeletedPod(name.to_owned())
+                Deed::DeletedPod(member)
             }
             ObjectKind::PersistentVolumeClaim => {
                 self.delete_claim(name);

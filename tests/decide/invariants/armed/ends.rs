@@ -165,7 +165,18 @@ fn of_availability() -> Vec<Case> {
         |truth: Truth, said: Option<bool>| rested(but(truth, |truth| truth.said_available = said));
     let interrupted = || but(cluster(3), |truth| truth.confirmed = false);
     let case = |what, breaks, harmless| Case::new(Promise::StatusesAreTrue, what, breaks, harmless);
+    let restoring = |history: History| {
+        but(history, |history| {
+            history.end.truth.restoring = Some(RestorationStage::Waiting);
+            history.end.reasons = vec![Reason::RestoreWaiting];
+        })
+    };
     vec![
+        case(
+            "a restore waits, and who serves is said not to",
+            restoring(said(cluster(3), Some(false))),
+            restoring(said(cluster(3), Some(true))),
+        ),
         case(
             "who serves is said not to",
             said(cluster(3), Some(false)),

@@ -92,7 +92,21 @@ fn of_deeds_after_a_loss() -> Vec<Case> {
         let it = || Deed::DeletedPod(name(1));
         case(what, done(it(), unkept()), done(it(), but(unkept(), allow)))
     };
+    let asleep = |truth: &mut Truth| {
+        truth.size = 0;
+        truth.pods.clear();
+    };
+    let woken = |before: Truth| {
+        but(done(Deed::DeletedClaim(name(9)), before), |history| {
+            asleep(&mut history.end.truth);
+        })
+    };
     vec![
+        case(
+            "a claim is deleted before the rest was stopped",
+            woken(lost()),
+            woken(but(lost(), asleep)),
+        ),
         is_asked("the leader is moved", Deed::Moved(id(3))),
         is_asked("a member is added", Deed::Added(name(4))),
         is_asked("history is compacted", Deed::Compacted(7)),
