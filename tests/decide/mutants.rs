@@ -46,9 +46,9 @@ struct Arguments {
     /// The page in whose table the rows of these defects are written anew; rows of others stay.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Only defects with these words.
-    #[arg(long, value_name = "WORDS", default_value = "")]
-    only: String,
+    /// Only defects with these words; may be given again.
+    #[arg(long, value_name = "WORDS")]
+    only: Vec<String>,
 }
 
 /// A defect, and where it is seeded.
@@ -104,10 +104,11 @@ fn main() -> ExitCode {
 /// Answers how many defects nothing found out.
 fn run(arguments: &Arguments) -> Result<usize> {
     let mutants: Vec<Mutant> = serde_yaml::from_str(LIST).context("mutants.yaml is no list")?;
-    let chosen: Vec<&Mutant> = mutants
-        .iter()
-        .filter(|mutant| mutant.defect.contains(&arguments.only))
-        .collect();
+    let only = &arguments.only;
+    let is_chosen = |mutant: &&Mutant| {
+        only.is_empty() || only.iter().any(|words| mutant.defect.contains(words))
+    };
+    let chosen: Vec<&Mutant> = mutants.iter().filter(is_chosen).collect();
     ensure!(
         !chosen.is_empty(),
         "no defect of mutants.yaml has the words {:?}",
