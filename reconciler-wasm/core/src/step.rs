@@ -165,10 +165,12 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
         );
     } else if !adopt::is_held_off(situation, &mut step) {
         old_peers::attend(situation, &mut step);
-        if !inherit::attend(cluster, situation, &mut step) {
+        let outcomes = &situation.snapshot.outcomes;
+        if inherit::attend(cluster, situation, &mut step) {
+            failures::tell(outcomes, &mut step);
+        } else {
             step.findings.extend(cluster.tls.findings());
             take(cluster, situation, &mut step);
-            let outcomes = &situation.snapshot.outcomes;
             failures::tell(outcomes, &mut step);
             if let Stage::Formed { living, .. } = &situation.stage {
                 failures::tell_broken_connections(

@@ -90,11 +90,15 @@ fn newest(course: &Course<'_>, plan: &Plan) -> Option<(String, String)> {
         .path
         .as_deref()?
         .strip_prefix(&format!("{}/", plan.place.bucket))?;
-    let is_own = match plan.rhythm {
+    is_own(plan, key).then_some((key.to_owned(), status.sha256.clone()?))
+}
+
+/// Whether a backup of that name is at the place that the spec names.
+fn is_own(plan: &Plan, key: &str) -> bool {
+    match plan.rhythm {
         None => key == plan.place.key,
         Some(_) => BackupKey::of(key, &plan.place.key).is_some(),
-    };
-    is_own.then_some((key.to_owned(), status.sha256.clone()?))
+    }
 }
 
 fn begin(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
@@ -186,6 +190,17 @@ fn follow(course: &mut Course<'_>, plan: &Plan, view: &BackupView, run: &Rehears
         Observed::Absent if is_late => {
             let why = refused(course).unwrap_or_else(|| "its pod was never there".to_owned());
             end(course, run, RehearsalVerdict::NotTried, &why, None);
+            return;
+        }
+        Observed::Absent if !is_own(plan, &run.key) => {
+            let why = "its pod was not there yet, and the spec names another place by now";
+            end(course, run, RehearsalVerdict::NotTried, why, None);
+            return;
+        }
+        Observed::Absent if course.snapshot.operator_image.is_none() => {
+            let why =
+                "its pod was not there yet, and the operator does not know its own image any more";
+            end(course, run, RehearsalVerdict::NotTried, why, None);
             return;
         }
         Observed::Absent => {

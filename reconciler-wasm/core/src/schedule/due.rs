@@ -20,6 +20,17 @@ pub(super) fn attend(course: &mut Course<'_>, plan: &Plan, known: &[ScheduledBac
     if let Some(run) = course.status.run.clone() {
         let there = known.iter().find(|backup| backup.name == run.id);
         match there {
+            None if plan.is_suspended => {
+                course.status.missed += 1;
+                course.tell(
+                    EventType::Normal,
+                    Reason::BackupsSuspended,
+                    format!(
+                        "EtcdBackup {} was not made before backups were suspended, so the backup of {} is left out",
+                        run.id, run.at
+                    ),
+                );
+            }
             None => return make(course, plan, &run),
             Some(made) if made.owner.as_ref() == Some(&course.snapshot.resource.uid) => {
                 note_made(course, run);

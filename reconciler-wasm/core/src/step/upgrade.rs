@@ -88,12 +88,16 @@ pub(super) fn roll(
         step.look_again(after, reason);
         return;
     }
-    if is_restart_due(living) || downgrade::begin(situation, membership, living, &stage, step) {
+    if is_restart_due(living) {
         return;
     }
+    // Also before etcd's own downgrade is asked for, which rewrites the data files.
     if let Some((kind, why)) = guard::why_not(situation, RiskyAct::Upgrade, &cluster.image, step) {
         let message = format!("The members are moved to {} once {why}.", cluster.version);
         step.find(kind, Reason::BackupBeforeChange, message);
+        return;
+    }
+    if downgrade::begin(situation, membership, living, &stage, step) {
         return;
     }
     let leads = living.leader();

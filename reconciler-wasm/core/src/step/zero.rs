@@ -148,8 +148,15 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
         return waiting(format!("{} has no disk and is replaced first.", lost.name));
     }
     let listed: BTreeSet<&str> = living.members.iter().map(|member| member.name).collect();
-    let mut objects = living.pods.keys().chain(living.volumes.keys());
-    if let Some(left) = objects.find(|name| !listed.contains(**name)) {
+    // Who is on the way out already needs nobody; on a node that is gone that may take for ever.
+    let pods = living.pods.values().filter(|pod| pod.deleted.is_none());
+    let claims = living
+        .volumes
+        .values()
+        .filter(|claim| claim.deleted.is_none());
+    let pods = pods.map(|pod| pod.name.as_str());
+    let mut objects = pods.chain(claims.map(|claim| claim.name.as_str()));
+    if let Some(left) = objects.find(|name| !listed.contains(name)) {
         return waiting(format!(
             "{left} left the cluster and is cleared away first."
         ));
@@ -219,7 +226,8 @@ pub(super) fn stay_asleep(
             FindingKind::Waiting,
             Reason::ScaledToZero,
             format!(
-                "spec.size is 0: waiting for the pods {} to end; their volume claims stay.",
+                "spec.size is 0: waiting for the pods {} to end; the members' volume claims stay. A pod on a node that \
+                 does not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
                 left.join(", ")
             ),
         );

@@ -289,3 +289,14 @@ fn a_living_cluster_is_saved_before_it_is_given_up_and_a_dead_one_is_not_waited_
     assert!(!begins(&between));
     assert!(begins(&between.later(31)));
 }
+
+/// etcd's own downgrade rewrites the data files of all members.
+#[test]
+fn the_way_back_to_a_minor_version_begins_after_the_backup() {
+    let back = || healthy(3).spec("version", json!("3.5.35"));
+    assert_eq!(effects(&back().decide()), ["Downgrade 3.5"]);
+    let asked = back().guarded(&[guard(&ALL, &EtcdBackupStatus::default())]);
+    let decision = asked.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::BackupBeforeChange));
+}

@@ -353,3 +353,19 @@ fn a_number_that_others_have_is_left_out_when_the_cluster_grows() {
     }]);
     assert_eq!(added(&world).as_deref(), Some("shop-2"));
 }
+
+/// It was tried again and again, and the condition said that it is being done.
+#[test]
+fn what_fails_while_members_come_over_is_told() {
+    let mut world = under_way();
+    world.snapshot.outcomes = vec![contract::PastOutcome {
+        effect: "TakeUpClaim".to_owned(),
+        kind: Some(contract::ObjectKind::PersistentVolumeClaim),
+        target: "shop-m1".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: "a policy forbids it".to_owned(),
+    }];
+    let decision = world.decide();
+    assert!(reports(&decision, Reason::ActionFailed));
+    assert!(told(&decision).contains("a policy forbids it"));
+}

@@ -378,3 +378,25 @@ fn one_that_could_not_be_made_is_tried_again_with_words() {
     );
     assert!(decision.requeue.unwrap().after >= Millis::seconds(30));
 }
+
+/// Found by reading: the envelope refuses to make one while they are suspended, and so the whole decision.
+#[test]
+fn one_that_could_not_be_made_is_left_out_once_backups_are_suspended() {
+    let mut schedule = of("@every 1m");
+    schedule.look(0);
+    assert_eq!(made(&schedule.decide(60)).len(), 1);
+    assert!(schedule.status.run.is_some());
+    let mut each = template();
+    each["backupPolicy"] = json!({"suspend": true});
+    let suspended = with(&json!({"schedule": "@every 1m", "backupTemplate": each}));
+    schedule.snapshot.resource.spec = suspended.snapshot.resource.spec;
+    let decision = schedule.decide(70);
+    assert_eq!(made(&decision), [""; 0]);
+    assert_eq!(
+        (schedule.status.run.as_ref(), schedule.status.missed),
+        (None, 1)
+    );
+    let (reason, words) = events(&decision)[0];
+    assert_eq!(reason, "BackupsSuspended");
+    assert!(words.contains("is left out"), "{words}");
+}

@@ -343,3 +343,19 @@ fn a_missing_pod_is_not_made_again_only_to_be_stopped() {
         ["Delete Pod shop-m2", "Delete Pod shop-m0"]
     );
 }
+
+/// On a node that is gone its pod never ends, and its claim with it.
+#[test]
+fn what_is_left_of_a_former_member_and_on_its_way_out_keeps_nobody_awake() {
+    let mut world = healthy(3).wanting(0);
+    let mut pod = world.pods()[0].clone();
+    pod.name = "shop-former".to_owned();
+    pod.uid = "uid-of-the-former".to_owned();
+    pod.claim = Some("shop-former".to_owned());
+    (pod.running, pod.ready, pod.ip) = (false, false, None);
+    world.pods().push(pod);
+    let sleeps = |world: &World| written(&world.decide()).and_then(|status| status.asleep_since);
+    assert_eq!(sleeps(&world), None, "it is cleared away first");
+    world.pods()[3].deleted = Some(world.snapshot.now);
+    assert!(sleeps(&world).is_some());
+}

@@ -410,3 +410,25 @@ fn what_keeps_it_from_being_tried_is_said() {
         assert_eq!(reasons(&at_rest(policy).0.decide()), [Reason::InvalidSpec]);
     }
 }
+
+/// The envelope makes no pod for a backup of another place, and refuses the whole decision for it.
+#[test]
+fn a_rehearsal_whose_pod_is_not_there_ends_when_it_cannot_be_made_any_more() {
+    let (backup, _) = at_rest(json!({}));
+    let begun = status(&backup.decide());
+    let ended = |backup: Backup| {
+        let decision = backup.decide();
+        assert!(rehearse(&decision).is_none());
+        let after = status(&decision);
+        assert_eq!(restorable(&after), Some(ConditionStatus::Unknown));
+        after.restores.unwrap_or_default()
+    };
+    let mut moved = at_rest(json!({})).0.remembering(&begun).after(5);
+    moved.0.resource.spec["s3"]["path"] = json!("bucket/elsewhere");
+    let words = ended(moved);
+    assert!(words.contains("another place"), "{words}");
+    let mut unknown = at_rest(json!({})).0.remembering(&begun).after(5);
+    unknown.0.operator_image = None;
+    let words = ended(unknown);
+    assert!(words.contains("its own image"), "{words}");
+}
