@@ -81,6 +81,9 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         .restore
         .as_deref()
         .and_then(|view| follow::begun(resource, view));
+    if let Some(one) = &begun {
+        course.status.started_at.clone_from(&one.started_at);
+    }
     let plan = match plan(resource) {
         Ok(plan) => plan,
         Err(invalid) => {
@@ -112,7 +115,7 @@ pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
         return course.end();
     };
     // Until members are filled, an edited spec may name another backup: what counts is what it names then.
-    let is_filled = begun.is_some_and(|stage| stage != RestorationStage::Stopping);
+    let is_filled = begun.is_some_and(|one| one.stage != RestorationStage::Stopping);
     if is_filled || is_proven(resource, &memory) {
         follow::follow(&mut course, &plan, view);
     } else {

@@ -14,10 +14,10 @@ use crate::{clock, stored};
 const RECOVERING: &str = "Recovering";
 
 /// How far the cluster is with this very EtcdRestore; none before it has begun.
-pub(super) fn begun(resource: &Resource, view: &RestoreView) -> Option<RestorationStage> {
+pub(super) fn begun(resource: &Resource, view: &RestoreView) -> Option<Restoration> {
     let status = view.cluster.seen().and_then(|cluster| status(cluster))?;
-    let own = status.restoration.filter(|one| one.uid == resource.uid)?;
-    (own.stage != RestorationStage::Waiting).then_some(own.stage)
+    let own = status.restoration.filter(|one| one.uid == resource.uid);
+    own.filter(|one| one.stage != RestorationStage::Waiting)
 }
 
 fn status(cluster: &Resource) -> Option<EtcdClusterStatus> {
@@ -105,7 +105,6 @@ fn follow_own(
         || format!("EtcdCluster {} is at it.", plan.cluster),
         |condition| condition.message.clone(),
     );
-    course.status.started_at.clone_from(&restoration.started_at);
     match restoration.stage {
         RestorationStage::Waiting => {
             wait(course, FindingKind::Blocked, Reason::RestoreWaiting, words);

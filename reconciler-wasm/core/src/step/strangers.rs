@@ -58,12 +58,36 @@ fn unlabelled(pod: &Pod, resource: &Resource) -> String {
     )
 }
 
+/// Pods that are not the cluster's and have an address under its labels, where none of its own is left: whoever runs there
+/// may be one of its members. What is to be done about them; none where there are none.
+pub(super) fn in_the_way(situation: &Situation<'_>) -> Option<(FindingKind, String)> {
+    let snapshot = situation.snapshot;
+    let endpoints = &snapshot.etcd.endpoints;
+    if endpoints.is_empty() {
+        return None;
+    }
+    let is_asked = |pod: &&Pod| endpoints.iter().any(|one| one.pod_uid == pod.uid);
+    let pods = snapshot.objects.pods.seen();
+    let told: Vec<(FindingKind, String)> = pods
+        .into_iter()
+        .flatten()
+        .filter(is_asked)
+        .map(|pod| unowned(situation, pod, &snapshot.resource))
+        .collect();
+    let is_for_people = told.iter().any(|(kind, _)| *kind != FindingKind::Waiting);
+    let words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
+    let words = words.join(" ");
+    Some(if is_for_people {
+        (FindingKind::Blocked, words)
+    } else {
+        let end = "A pod on a node that does not answer never ends by itself: make sure that the machine is off, then \
+                   kubectl delete pod --force.";
+        (FindingKind::Waiting, format!("{words} {end}"))
+    })
+}
+
 /// What is to be done about a pod under the cluster's labels that is not its own.
-pub(super) fn unowned(
-    situation: &Situation<'_>,
-    pod: &Pod,
-    resource: &Resource,
-) -> (FindingKind, String) {
+fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (FindingKind, String) {
     let Resource {
         namespace,
         name,

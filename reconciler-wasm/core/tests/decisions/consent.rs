@@ -9,7 +9,7 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fixture::{World, effects, healthy, id, member, reports, written};
+use crate::fixture::{FORGETFUL, World, effects, healthy, id, member, reports, written};
 
 /// Two of three disks are empty, and the third member answers.
 fn lost() -> World {

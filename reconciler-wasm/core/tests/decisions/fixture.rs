@@ -10,6 +10,8 @@ use contract::{
 };
 use serde_json::json;
 
+/// The pod of [`World::with_forgetful_learner`].
+pub(crate) const FORGETFUL: &str = "shop-learner";
 pub(crate) const NAME: &str = "shop";
 pub(crate) const NAMESPACE: &str = "prod";
 pub(crate) const UID: &str = "0f4c0000-0000-4000-8000-000000000001";
@@ -212,6 +214,19 @@ impl World {
             }
             self.snapshot.etcd.endpoints.push(endpoint);
         }
+        self
+    }
+
+    /// A learner of this cluster that names a leader which is gone: it never asks for votes, so it does not notice.
+    pub(crate) fn with_forgetful_learner(mut self) -> Self {
+        let mut learner = endpoint(0);
+        learner.pod = FORGETFUL.to_owned();
+        learner.pod_uid = format!("uid-of-{FORGETFUL}");
+        if let Observed::Seen(status) = &mut learner.status {
+            status.learner = true;
+            status.leader = Some(MemberId(0xdead));
+        }
+        self.snapshot.etcd.endpoints.push(learner);
         self
     }
 

@@ -13,7 +13,9 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fixture::{NAME, NAMESPACE, World, effects, fresh, healthy, member, reports, written};
+use crate::fixture::{
+    FORGETFUL, NAME, NAMESPACE, World, effects, fresh, healthy, member, reports, written,
+};
 
 const RESTORE_UID: &str = "0f4c0000-0000-4000-8000-00000000000f";
 const FOUNDER: &str = "shop-fndr222222";

@@ -3,7 +3,7 @@
 //!
 //! Says the cause and the way out; [`super`] does nothing meanwhile.
 
-use contract::{FindingKind, Pod, Reason, Recovery, RecoveryStage};
+use contract::{FindingKind, Reason, Recovery, RecoveryStage};
 
 use crate::assess::{Living, Situation};
 use crate::step::{Step, consent, strangers};
@@ -61,38 +61,16 @@ pub(super) fn is_beside_strangers(
     recovery: &Recovery,
     step: &mut Step,
 ) -> bool {
-    let snapshot = situation.snapshot;
-    let endpoints = &snapshot.etcd.endpoints;
-    if endpoints.is_empty() {
+    let Some((kind, who)) = strangers::in_the_way(situation) else {
         return false;
-    }
-    let is_asked = |pod: &&Pod| endpoints.iter().any(|one| one.pod_uid == pod.uid);
-    let pods = snapshot.objects.pods.seen();
-    let told: Vec<(FindingKind, String)> = pods
-        .into_iter()
-        .flatten()
-        .filter(is_asked)
-        .map(|pod| strangers::unowned(situation, pod, &snapshot.resource))
-        .collect();
-    let is_for_people = told.iter().any(|(kind, _)| *kind != FindingKind::Waiting);
-    let words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
-    let (kind, end) = if is_for_people {
-        (FindingKind::Blocked, "")
-    } else {
-        (
-            FindingKind::Waiting,
-            " A pod on a node that does not answer never ends by itself: make sure that the machine is off, then kubectl \
-             delete pod --force.",
-        )
     };
     step.find(
         kind,
         Reason::RecoveringQuorum,
         format!(
             "{} is started as the only member once no other pod is under the cluster's labels, because whoever runs there \
-             could vote. {}{end}",
+             could vote. {who}",
             recovery.survivor,
-            words.join(" ")
         ),
     );
     true

@@ -10,7 +10,7 @@ use super::{Change, Wish, hold, living};
 use crate::assess::Situation;
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
-use crate::step::{SOON, Step};
+use crate::step::{SOON, Step, strangers};
 use crate::validate::Cluster;
 
 /// Deletes every pod; when none is left, fresh members are planned.
@@ -36,9 +36,13 @@ pub(super) fn stop(
     let none = BTreeMap::new();
     let pods = living(situation).map_or(&none, |living| &living.pods);
     if pods.is_empty()
-        && let Some(why) = why_not_filled(situation)
+        && let Some((kind, who)) = strangers::in_the_way(situation)
     {
-        step.find(FindingKind::Blocked, Reason::ForeignObject, why);
+        let words = format!(
+            "The members of before are stopped, and no disk is filled while another pod is under the cluster's labels, \
+             because whoever runs there could take writes. {who}"
+        );
+        step.find(kind, Reason::ForeignObject, words);
         return;
     }
     if pods.is_empty() {
@@ -93,18 +97,4 @@ pub(super) fn stop(
             names.join(", ")
         ),
     );
-}
-
-/// Why the disks are not filled although no pod of the cluster is left: whoever has its labels may be a member.
-fn why_not_filled(situation: &Situation<'_>) -> Option<String> {
-    let endpoints = situation.snapshot.etcd.endpoints.iter();
-    let others: Vec<&str> = endpoints.map(|endpoint| endpoint.pod.as_str()).collect();
-    let names = others.join(" ");
-    (!others.is_empty()).then(|| {
-        format!(
-            "The members of before are stopped, and pods that are not this cluster's have its labels, so they may be \
-             members that take writes. Delete them, or take the labels away: kubectl --namespace {} delete pod {names}",
-            situation.snapshot.resource.namespace
-        )
-    })
 }

@@ -199,21 +199,16 @@ fn a_consent_that_was_removed_can_be_given_again() {
 /// The envelope asks that nobody names a leader, and a learner names one that is gone until it starts again.
 #[test]
 fn a_learner_that_may_only_remember_a_leader_is_to_be_started_again_first() {
-    let mut world = consented();
-    let mut learner = healthy(1).snapshot.etcd.endpoints.remove(0);
-    learner.pod = "shop-learner".to_owned();
-    if let Observed::Seen(status) = &mut learner.status {
-        status.learner = true;
-        status.cluster_id = contract::ClusterId(0xc1);
-        status.leader = Some(contract::MemberId(0xdead));
-    }
-    assert_eq!(stage(&world), Some(RecoveryStage::Stopping));
-    world.snapshot.etcd.endpoints.push(learner);
+    assert_eq!(stage(&consented()), Some(RecoveryStage::Stopping));
+    let world = consented().with_forgetful_learner();
     assert_eq!(stage(&world), None);
     let decision = world.decide();
     let mut findings = decision.report.findings.iter();
-    let words = findings
-        .find(|one| one.kind == FindingKind::Blocked && one.message.contains("shop-learner"));
+    let words =
+        findings.find(|one| one.kind == FindingKind::Blocked && one.message.contains(FORGETFUL));
     let words = &words.unwrap().message;
-    assert!(words.contains("delete pod shop-learner"), "{words}");
+    assert!(
+        words.contains(&format!("delete pod {FORGETFUL}")),
+        "{words}"
+    );
 }

@@ -341,3 +341,25 @@ fn a_spec_that_becomes_invalid_under_way_is_told_and_the_restore_has_not_failed(
     edited.restore.as_mut().unwrap().cluster = Observed::Absent;
     assert_eq!(told(&edited).0, RestorePhase::Failed, "not begun");
 }
+
+/// Its cluster's members were stopped already, and are started again.
+#[test]
+fn a_backup_that_turns_out_to_be_none_while_members_are_stopped_lost_nothing() {
+    let mut edited = following(Some(RestorationStage::Stopping));
+    edited.resource.generation = 2;
+    let begun = status(&decide(&edited));
+    edited.resource.status = json!(begun);
+    edited.restore.as_mut().unwrap().transfer = Some(Transfer {
+        run: begun.run.unwrap().id,
+        state: TransferState::Failed {
+            why: "it is no snapshot".to_owned(),
+            permanent: true,
+        },
+    });
+    let decision = decide(&edited);
+    assert_eq!(status(&decision).phase, RestorePhase::Failed);
+    let mut findings = decision.report.findings.iter();
+    let found = findings.find(|one| one.reason == Reason::RestoreFailed);
+    let words = &found.unwrap().message;
+    assert!(words.contains("nothing is lost"), "{words}");
+}

@@ -46,33 +46,24 @@ pub(super) fn held(decision: &contract::Decision) -> String {
     held.unwrap().message.clone()
 }
 
-/// A learner never asks for votes, so it names a leader that is gone until it starts again.
-fn with_a_learner(mut world: World) -> World {
-    let mut learner = healthy(1).snapshot.etcd.endpoints.remove(0);
-    learner.pod = "shop-learner".to_owned();
-    if let Observed::Seen(status) = &mut learner.status {
-        status.learner = true;
-        status.cluster_id = contract::ClusterId(0xc1);
-        status.leader = Some(contract::MemberId(0xdead));
-    }
-    world.snapshot.etcd.endpoints.push(learner);
-    world
-}
-
 #[test]
 fn a_learner_that_names_a_leader_holds_a_restore_that_does_not_consent() {
-    let world = with_a_learner(lost().with(proven()));
+    let way = format!("delete pod {FORGETFUL}");
+    let world = lost().with(proven()).with_forgetful_learner();
     assert_eq!(stage(&world), Some(RestorationStage::Waiting));
     let words = held(&world.decide());
-    assert!(words.contains("delete pod shop-learner"), "{words}");
+    assert!(words.contains(&way), "{words}");
     assert!(words.contains(r#""replaces":"c1""#), "{words}");
-    let begun = with_a_learner(lost().with(proven()).at(RestorationStage::Stopping));
+    let begun = lost()
+        .with(proven())
+        .at(RestorationStage::Stopping)
+        .with_forgetful_learner();
     assert!(effects(&begun.decide()).is_empty());
     let words = held(&begun.decide());
-    assert!(words.contains("delete pod shop-learner"), "{words}");
+    assert!(words.contains(&way), "{words}");
     let mut consent = proven();
     consent.spec["replaces"] = json!("c1");
-    let world = with_a_learner(lost().with(consent));
+    let world = lost().with(consent).with_forgetful_learner();
     assert_eq!(stage(&world), Some(RestorationStage::Stopping));
 }
 
@@ -80,7 +71,13 @@ fn a_learner_that_names_a_leader_holds_a_restore_that_does_not_consent() {
 #[test]
 fn members_that_may_be_about_to_elect_are_not_stopped() {
     let mut world = lost().with(proven()).at(RestorationStage::Stopping);
-    let second = with_a_learner(world.clone()).snapshot.etcd.endpoints.pop();
+    let second = world
+        .clone()
+        .with_forgetful_learner()
+        .snapshot
+        .etcd
+        .endpoints
+        .pop();
     let mut second = second.unwrap();
     second.pod = member(1);
     if let Observed::Seen(status) = &mut second.status {
@@ -128,13 +125,19 @@ fn a_restore_that_failed_on_its_way_counts_as_gone() {
 #[test]
 fn no_disk_is_filled_while_pods_of_others_have_the_labels() {
     let mut world = lost().with(proven()).at(RestorationStage::Stopping);
+    let mut pod = world.pods()[0].clone();
     world = world.without_pod(0).without_pod(1).without_pod(2);
     assert_eq!(stage(&world), Some(RestorationStage::Filling));
-    let world = with_a_learner(world);
+    world = world.with_forgetful_learner();
+    pod.name = FORGETFUL.to_owned();
+    pod.uid = format!("uid-of-{FORGETFUL}");
+    pod.owner = None;
+    world.pods().push(pod);
     assert_eq!(stage(&world), Some(RestorationStage::Stopping));
     let decision = world.decide();
     let mut findings = decision.report.findings.iter();
     let found = findings.find(|one| one.reason == Reason::ForeignObject);
     let words = &found.unwrap().message;
-    assert!(words.contains("delete pod shop-learner"), "{words}");
+    assert!(words.contains("no disk is filled"), "{words}");
+    assert!(words.contains(&format!("label pod {FORGETFUL}")), "{words}");
 }
