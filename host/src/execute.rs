@@ -269,11 +269,7 @@ impl Executor {
                 etcd::add_learner(&read.fresh.etcd, pass, memory, peer_urls).await?;
             }
             Effect::Promote { member } => {
-                etcd::leader(&read.fresh.etcd, pass, memory)
-                    .await?
-                    .promote(*member)
-                    .await
-                    .map_err(etcd::error)?;
+                etcd::promote(&read.fresh.etcd, pass, memory, *member).await?;
             }
             Effect::RemoveMember { member } => {
                 etcd::leader(&read.fresh.etcd, pass, memory)

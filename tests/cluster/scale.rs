@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use contract::ConditionStatus;
 use etcd_client::Client;
 use futures::{StreamExt, TryStreamExt, stream};
+use kube::ResourceExt;
 use libtest_mimic::Trial;
 use serde_json::json;
 use tests::scenario::{Scenario, spec};
@@ -39,6 +40,10 @@ pub(crate) fn trials(scenarios: &Scenarios) -> Vec<Trial> {
         scenarios.trial(
             "scale::a_connection_that_the_leader_takes_for_broken_holds_up_no_growth",
             one_way,
+        ),
+        scenarios.trial(
+            "scale::a_learner_that_is_cut_off_gets_no_vote_before_it_is_reached_again",
+            cut_off,
         ),
         scenarios.trial(
             "scale::no_acknowledged_write_is_lost_from_3_to_5_to_3",
@@ -149,6 +154,59 @@ async fn one_way(scenario: &mut Scenario) -> Result<()> {
     );
     // It takes the connection for whole again whenever the follower calls, until its own next call.
     wait::until("the leader's refusal once more", soon, refuses).await
+}
+
+/// A new member has caught up and is cut off from its leader, though not from the operator. It goes on naming that leader, and
+/// etcd would promote it: of two voters there would be one, and no quorum.
+async fn cut_off(scenario: &mut Scenario) -> Result<()> {
+    let cluster = scenario
+        .create_healthy("lonely", spec::on_volumes(1))
+        .await?;
+    let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
+    let leader = cluster.leader().await?;
+    cluster.resize(2).await?;
+    let soon = Duration::from_secs(60);
+    let new = wait::until("the new member's pod", soon, async || {
+        let mut names = cluster.pods().await?.into_iter().map(|pod| pod.name_any());
+        let new = names.find(|name| *name != leader);
+        new.context("there is none")
+    })
+    .await?;
+    cluster.edit(json!({"paused": true})).await?;
+    let has_caught_up = async || {
+        let status = ["endpoint", "status", "--write-out=json"];
+        let status = testbed.etcdctl(namespace, &new, "http", &status).await?;
+        let status: serde_json::Value = serde_json::from_str(&status)?;
+        let status = status.pointer("/0/Status").context("it has no status")?;
+        let is_learner = status.get("isLearner") == Some(&true.into());
+        ensure!(is_learner && status["leader"] != 0, "it says {status}");
+        Ok(())
+    };
+    wait::until("its following", soon, &has_caught_up).await?;
+    for (from, to) in [(&leader, &new), (&new, &leader)] {
+        let to = testbed.pod_address(namespace, to).await?.to_string();
+        testbed.refuse_way(namespace, from, &to, PEERS).await?;
+    }
+    cluster.edit(json!({"paused": false})).await?;
+    let words = ["receives nothing from it", "network policy"];
+    cluster
+        .awaits_condition(
+            "Progressing",
+            ConditionStatus::True,
+            "LearnerCatchingUp",
+            &words,
+            soon,
+        )
+        .await?;
+    has_caught_up().await?;
+    cluster.etcd().await?.put("still", "written").await?;
+    for name in [&leader, &new] {
+        testbed.mend_pod(namespace, name).await?;
+    }
+    cluster.becomes_healthy(2).await?;
+    let kept = cluster.etcd().await?.get("still").await?;
+    ensure!(kept == "written", "the data is {kept:?}");
+    Ok(())
 }
 
 async fn edited_in_mid_flight(scenario: &mut Scenario) -> Result<()> {

@@ -10,6 +10,7 @@ use std::time::Instant;
 use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 
 mod court;
+mod cut_off;
 mod dialects;
 mod foresight;
 mod goal;

@@ -32,6 +32,7 @@ pub use clock::CLOCKS_DIFFER;
 use clock::check_clock;
 use disk::{check_claim_deletion, check_pod_deletion, check_start, check_unborn};
 use downgrade::{check_data, check_downgrade};
+pub use membership::has_received;
 pub(crate) use membership::living;
 use membership::{check_addition, check_address, check_move, check_promotion, check_removal};
 use precondition::{check_birth, check_claim, check_etcd, check_object, check_resource};

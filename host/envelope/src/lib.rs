@@ -73,7 +73,7 @@ mod secrets;
 mod status;
 
 pub use backup::{BackupHead, BackupRefusal, RehearsalHead, is_taken_along};
-pub use check::{AlarmRefusal, CLOCKS_DIFFER, check};
+pub use check::{AlarmRefusal, CLOCKS_DIFFER, check, has_received};
 pub use decision::{MAX_ACTIONS, permit};
 pub use fresh::{Fresh, ObjectHead, Reads, ResourceHead, is_paused, reads};
 pub use pace::Pace;

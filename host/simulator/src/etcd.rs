@@ -160,11 +160,26 @@ impl Etcd {
         }
     }
 
-    /// Whom a learner that runs since then still takes for the leader: it never asks for votes, so it does not notice that
-    /// the leader is gone.
-    pub(crate) fn remembered(&self, cluster: ClusterId, since: i64) -> Option<MemberId> {
-        let (leader, until) = self.deposed.get(&cluster)?;
-        (since < *until).then_some(*leader)
+    /// Whom a learner that runs since then and hears of nobody still takes for the leader: it never asks for votes, so it does
+    /// not notice that the leader is gone, or that it is cut off from one who stands.
+    pub(crate) fn remembered(&self, learner: &Data, since: i64) -> Option<MemberId> {
+        let stands = self.leaders.get(&learner.cluster).copied();
+        stands
+            .filter(|leader| self.has_led(*leader, learner))
+            .or_else(|| {
+                let (leader, until) = self.deposed.get(&learner.cluster)?;
+                (since < *until).then_some(*leader)
+            })
+    }
+
+    /// Whether this member has got something from who leads in the leader's own term.
+    fn has_led(&self, leader: MemberId, follower: &Data) -> bool {
+        let mut data = self.disks.values().flatten();
+        data.any(|data| {
+            data.cluster == follower.cluster
+                && data.me == leader
+                && data.progress().0 == follower.progress().0
+        })
     }
 
     /// Gives the leader's log to everybody who follows.

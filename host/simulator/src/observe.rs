@@ -173,7 +173,7 @@ impl World {
         pod.process.is_some_and(|process| process.synced) && self.kube.is_among_peers(pod)
     }
 
-    fn endpoint_status(
+    pub(crate) fn endpoint_status(
         &self,
         pod: &kubernetes::Member,
         peers: &[Peer],
@@ -189,11 +189,11 @@ impl World {
             .rows()
             .iter()
             .any(|row| row.id == data.me && row.learner);
-        let leads = self.etcd.leader(data.cluster, peers);
-        let process = pod.process.filter(|_| learner && leads.is_none());
+        let leads = self.etcd.leader(data.cluster, peers).filter(|_| synced);
+        let process = pod.process.filter(|process| learner && process.synced);
         let since = process.and_then(|process| process.serves);
-        let remembered = since.and_then(|since| self.etcd.remembered(data.cluster, since));
-        let leader = leads.or(remembered).filter(|_| synced);
+        let remembered = since.and_then(|since| self.etcd.remembered(data, since));
+        let leader = leads.or(remembered);
         Observed::Seen(EndpointStatus {
             cluster_id: data.cluster,
             member_id: data.me,

@@ -1,13 +1,20 @@
 //! Effects on etcd: which member they are sent to, and what its refusals mean.
 //!
-//! The leader is asked for all of them, and `MoveLeader` only the leader takes. A member defragments only itself.
+//! The leader is asked for all of them, and `MoveLeader` only the leader takes. A member defragments only itself. Before a
+//! learner gets its vote, it is seen to hear of its leader.
 
-use contract::{Endpoint, EndpointStatus, EtcdView, MemberId};
+use std::time::Duration;
+
+use contract::{Endpoint, EndpointStatus, EtcdView, LEARNER_UNHEARD, MemberId};
 
 use super::{Error, Pass};
 use crate::error::Chain;
 use crate::etcd::{self, Connection};
 use crate::observe::Memory;
+
+/// How long an entry may take from the leader to a learner that has nearly all of the log: many times the leader's heartbeat.
+const RECEIPT: Duration = Duration::from_secs(3);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The connection to the member that leads, by its own word.
 pub(super) async fn leader(
@@ -38,6 +45,32 @@ pub(super) async fn add_learner(
         }
     }
     answer.map(drop).map_err(error)
+}
+
+/// `Cluster/MemberPromote` at the leader, once the learner has received an entry that was not there before.
+pub(super) async fn promote(
+    view: &EtcdView,
+    pass: &Pass<'_>,
+    memory: &mut Memory,
+    learner: MemberId,
+) -> Result<(), Error> {
+    let leader = leader(view, pass, memory).await?;
+    let follower = member(learner, view, pass, memory).await?;
+    leader.append_noop().await.map_err(error)?;
+    let appended = leader.status().await.map_err(error)?.raft_index;
+    let received = async {
+        loop {
+            let answer = follower.status().await;
+            if answer.is_ok_and(|answer| envelope::has_received(learner, appended, &answer)) {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    };
+    if tokio::time::timeout(RECEIPT, received).await.is_err() {
+        return Err(rejected(&format!("{LEARNER_UNHEARD} within {RECEIPT:?}")));
+    }
+    leader.promote(learner).await.map_err(error)
 }
 
 fn leading(view: &EtcdView) -> Option<(&Endpoint, &EndpointStatus)> {

@@ -102,7 +102,9 @@ pub enum Effect {
         /// Where its peers will reach it.
         peer_urls: Vec<String>,
     },
-    /// `MemberPromote`: the learner gets a vote. etcd refuses while it lags.
+    /// `MemberPromote`: the learner gets a vote. etcd refuses while it lags, by what the leader once heard of it
+    /// (`isLearnerReady` in `server.go`); the host appends an entry that changes nothing before it asks, and asks only when
+    /// the learner has received it.
     Promote {
         /// The learner.
         member: MemberId,

@@ -63,7 +63,9 @@ pub use module::{
     ModuleSource, OciSource, PUBLIC_KEY_KEY, PublicKeySource, ReconcilerModuleSpec,
     ReconcilerModuleStatus, SelfTest,
 };
-pub use precondition::{ObjectPrecondition, Preconditions, RestoreRef, SUCCESSOR_REFUSED};
+pub use precondition::{
+    LEARNER_UNHEARD, ObjectPrecondition, Preconditions, RestoreRef, SUCCESSOR_REFUSED,
+};
 pub use predecessor::{LockKind, OLD_LOCK_ANNOTATION, OldChildren, OldLock, OldSet, Predecessor};
 pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};

@@ -10,6 +10,9 @@ use crate::{ClusterId, Fingerprint, MemberId};
 /// How the outcome of an effect begins whose [`Preconditions::successor`] the API server would not create.
 pub const SUCCESSOR_REFUSED: &str = "the API server would not create the pod that is to follow";
 
+/// How the outcome of a [`crate::Effect::Promote`] begins whose learner the leader does not reach.
+pub const LEARNER_UNHEARD: &str = "the learner did not receive what its leader appended for it";
+
 /// What a fresh read must show immediately before the effect. An absent field asks for nothing; which fields an
 /// effect must carry is the envelope's rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! Every change needs a confirmed list of the recorded cluster with a healthy quorum, because etcd commits it with
 //! the votes of today, and must leave a healthy quorum of the votes of tomorrow.
 
-use contract::{AlarmKind, EtcdView, MemberId, Observed};
+use contract::{AlarmKind, EndpointStatus, EtcdView, MemberId, Observed};
 
 use super::alarm::check_loss;
 use super::restart::others_suffice;
@@ -59,6 +59,13 @@ pub(super) fn check_promotion(
     nothing_under_way(votes.other_learner(id))?;
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
     enough(votes.healthy_without(None) + 1, quorum(votes.voters() + 1))
+}
+
+/// Whether a learner's own answer shows that its leader reaches it: it has received what was appended up to that index of the
+/// log. That it names a leader shows nothing, for a learner asks for no votes and does not notice that it is cut off.
+#[must_use]
+pub fn has_received(learner: MemberId, appended: u64, answer: &EndpointStatus) -> bool {
+    answer.member_id == learner && answer.leader.is_some() && answer.raft_index >= appended
 }
 
 pub(super) fn check_removal(

@@ -84,12 +84,13 @@ impl Etcd {
         if !row.learner {
             return Err(NOT_LEARNER);
         }
-        let index = leader.index();
-        let caught_up = peers
-            .iter()
-            .filter(|peer| peer.synced)
-            .filter_map(|peer| self.data(peer.disk))
-            .any(|data| data.cluster == cluster && data.me == id && data.index() * 10 >= index * 9);
+        // What the leader knows of the learner's log since it leads, and not whether the learner is still there.
+        let (term, _) = leader.progress();
+        let mut disks = self.disks.values().flatten();
+        let caught_up = disks.any(|data| {
+            let is_it = data.cluster == cluster && data.me == id;
+            is_it && data.progress().0 == term && data.index() * 10 >= leader.index() * 9
+        });
         if !caught_up {
             return Err(NOT_READY);
         }

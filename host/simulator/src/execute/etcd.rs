@@ -3,9 +3,9 @@
 //! Owns which call each effect makes. It does not know what the calls do to data, which is [`crate::etcd`]'s, nor the
 //! objects of Kubernetes beyond their processes.
 
-use contract::Effect;
+use contract::{ClusterId, Effect, LEARNER_UNHEARD, MemberId};
 
-use crate::etcd::Op;
+use crate::etcd::{Data, Op};
 use crate::fact::Deed;
 use crate::timers::Timer;
 use crate::world::World;
@@ -21,6 +21,7 @@ impl World {
                 Deed::Added(name.clone())
             }
             Effect::Promote { member } => {
+                self.hears(cluster, *member)?;
                 self.etcd.promote(cluster, *member, &peers)?;
                 Deed::Promoted(*member)
             }
@@ -81,6 +82,26 @@ impl World {
         self.changed = true;
         self.settle();
         Ok(deed)
+    }
+
+    /// As the operator does: appends an entry, and looks whether the learner receives it.
+    fn hears(&mut self, cluster: ClusterId, learner: MemberId) -> Result<(), &'static str> {
+        self.etcd.propose(cluster, &self.peers(), Op::Noop)?;
+        self.moves += 1;
+        self.changed = true;
+        self.settle();
+        let peers = self.peers();
+        let appended = self.etcd.confirmed(cluster, &peers).map(Data::index);
+        let mut pods = self.kube.pods.values();
+        let is_received = appended.is_some_and(|appended| {
+            pods.any(|pod| {
+                let answer = self.endpoint_status(pod, &peers);
+                answer
+                    .seen()
+                    .is_some_and(|answer| envelope::has_received(learner, appended, answer))
+            })
+        });
+        is_received.then_some(()).ok_or(LEARNER_UNHEARD)
     }
 
     /// The member on that disk answers nobody for a while and then catches up.

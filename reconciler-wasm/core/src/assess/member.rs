@@ -221,7 +221,7 @@ impl<'a> Ground<'_, 'a> {
         } else if estranged {
             Health::Unknown("its pod does not belong to this cluster any more".to_owned())
         } else {
-            self.health(id, pod)
+            self.health((id, learner), pod)
         };
         let answer = pod.filter(|_| !is_late).and_then(|pod| self.answer(pod));
         let disk = if estranged {
@@ -244,7 +244,7 @@ impl<'a> Ground<'_, 'a> {
         }
     }
 
-    fn health(&self, id: Option<MemberId>, pod: Option<&'a Pod>) -> Health<'a> {
+    fn health(&self, row: (Option<MemberId>, bool), pod: Option<&'a Pod>) -> Health<'a> {
         let Some(pod) = pod else {
             return Health::Unhealthy("it has no pod".to_owned());
         };
@@ -258,7 +258,7 @@ impl<'a> Ground<'_, 'a> {
             .iter()
             .find(|endpoint| endpoint.pod_uid == pod.uid);
         match endpoint.map(|endpoint| &endpoint.status) {
-            Some(Observed::Seen(status)) => self.answered(id, status),
+            Some(Observed::Seen(status)) => self.answered(row, status),
             Some(Observed::Unknown(why)) if pod.running => {
                 Health::Unknown(format!("it does not answer ({why})"))
             }
@@ -305,7 +305,11 @@ impl<'a> Ground<'_, 'a> {
             .filter(|status| Some(status.cluster_id) == self.cluster_id)
     }
 
-    fn answered(&self, id: Option<MemberId>, status: &'a EndpointStatus) -> Health<'a> {
+    fn answered(
+        &self,
+        (id, learner): (Option<MemberId>, bool),
+        status: &'a EndpointStatus,
+    ) -> Health<'a> {
         if let Some(expected) = self.cluster_id
             && status.cluster_id != expected
         {
@@ -325,6 +329,12 @@ impl<'a> Ground<'_, 'a> {
         if status.leader.is_none() {
             return Health::Unhealthy(
                 "it runs and has its data, but knows of no leader".to_owned(),
+            );
+        }
+        if status.learner && !learner {
+            return Health::Unhealthy(
+                "it has a vote and does not know of it: nobody reaches it since it got that"
+                    .to_owned(),
             );
         }
         Health::Healthy(status)

@@ -2,7 +2,9 @@
 //!
 //! Does not know what is tried next.
 
-use contract::{FindingKind, Millis, OutcomeKind, PastOutcome, Reason, SUCCESSOR_REFUSED};
+use contract::{
+    FindingKind, LEARNER_UNHEARD, Millis, OutcomeKind, PastOutcome, Reason, SUCCESSOR_REFUSED,
+};
 
 use super::{LATER, Step};
 use crate::assess::Living;
@@ -128,9 +130,9 @@ fn is_refusal_of_the_api_server(past: &PastOutcome) -> bool {
         .any(|words| past.message.contains(words))
 }
 
-/// Whether etcd only said that it is too early: the learner lags, or voters were connected a moment ago.
+/// Whether it is only too early, or told elsewhere: the learner lags or is cut off, or voters were connected a moment ago.
 fn is_not_yet(past: &PastOutcome) -> bool {
-    ["can only promote a learner", UNHEALTHY]
+    ["can only promote a learner", UNHEALTHY, LEARNER_UNHEARD]
         .iter()
         .any(|words| past.message.contains(words))
 }

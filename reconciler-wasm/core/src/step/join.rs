@@ -2,6 +2,8 @@
 //!
 //! At most one member is on its way at a time. A learner costs no vote, so one that gets stuck is taken out again.
 
+mod hearing;
+
 use contract::{
     Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis, Reason,
     VolumePhase,
@@ -39,44 +41,22 @@ pub(super) fn attend(
         .is_some_and(|size| living.voters().count() >= size + scale::spare(cluster, living))
     {
         let note = format!("{} is not needed any more", learner.name);
-        step.find_of(
-            FindingKind::Doing,
-            Reason::ScalingDown,
-            learner.name,
-            format!("{note}; it is taken out."),
-        );
-        leave::remove(
-            situation,
-            membership,
-            living,
-            learner,
-            id,
-            ("Member Removed", note),
-            step,
-        );
+        let why = (Reason::ScalingDown, "Member Removed", note);
+        take_out(situation, membership, living, (learner, id), why, step);
         return true;
     }
-    if learner.disk == Disk::Lost || is_stuck(cluster, situation, living, learner) {
-        let note = format!(
-            "Learner {} did not catch up ({}); another one takes its place",
-            learner.name,
+    if learner.disk == Disk::Lost || is_stuck(cluster, situation, living, learner, id) {
+        let complaint = if learner.is_healthy() {
+            hearing::COMPLAINT
+        } else {
             learner.complaint()
+        };
+        let note = format!(
+            "Learner {} did not catch up ({complaint}); another one takes its place",
+            learner.name
         );
-        step.find_of(
-            FindingKind::Doing,
-            Reason::LearnerStuck,
-            learner.name,
-            format!("{note}."),
-        );
-        leave::remove(
-            situation,
-            membership,
-            living,
-            learner,
-            id,
-            (Reason::LearnerStuck.name(), note),
-            step,
-        );
+        let why = (Reason::LearnerStuck, Reason::LearnerStuck.name(), note);
+        take_out(situation, membership, living, (learner, id), why, step);
         return true;
     }
     create(cluster, situation, membership, living, step);
@@ -90,6 +70,41 @@ pub(super) fn attend(
         }
     }
     true
+}
+
+/// Takes the learner out of the list, which those who vote have to agree on.
+fn take_out(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    (learner, id): (&Member<'_>, MemberId),
+    (reason, event, note): (Reason, &str, String),
+    step: &mut Step,
+) {
+    let Votes { voters, healthy } = living.votes();
+    if !living.votes().has_quorum() {
+        let words = format!(
+            "{note}. It is taken out once more than half of the voters answer: {healthy} of {voters} do."
+        );
+        step.find_of(FindingKind::Waiting, reason, learner.name, words);
+        step.look_again(LATER, reason);
+        return;
+    }
+    step.find_of(
+        FindingKind::Doing,
+        reason,
+        learner.name,
+        format!("{note}; it is taken out."),
+    );
+    leave::remove(
+        situation,
+        membership,
+        living,
+        learner,
+        id,
+        (event, note),
+        step,
+    );
 }
 
 /// Makes what a listed member that never started lacks: its volume claim, then its pod.
@@ -154,9 +169,10 @@ fn is_stuck(
     situation: &Situation<'_>,
     living: &Living<'_>,
     learner: &Member<'_>,
+    id: MemberId,
 ) -> bool {
-    if learner.is_healthy() {
-        return false;
+    if let Health::Healthy(status) = &learner.health {
+        return hearing::is_given_up(situation, living, (learner, id, status));
     }
     // Another one is made from the spec as it is now.
     let is_running = learner.pod.is_some_and(|pod| pod.running);
@@ -213,12 +229,7 @@ fn promote_or_wait(
     step: &mut Step,
 ) {
     let name = learner.name;
-    let leads = living.leader();
-    let leader = living
-        .voters()
-        .find(|member| member.id == leads && leads.is_some())
-        .and_then(Member::status);
-    let Some(leader) = leader else {
+    if leading(living).is_none() {
         step.find_of(
             FindingKind::Waiting,
             Reason::LearnerCatchingUp,
@@ -227,8 +238,8 @@ fn promote_or_wait(
         );
         step.look_again(SOON, Reason::LearnerCatchingUp);
         return;
-    };
-    if status.raft_index.saturating_mul(100) < leader.raft_index.saturating_mul(CAUGHT_UP_PERCENT) {
+    }
+    if is_behind(living, status) {
         step.find_of(
             FindingKind::Waiting,
             Reason::LearnerCatchingUp,
@@ -263,6 +274,10 @@ fn promote_or_wait(
         "New Member Added",
         format!("New member {name} got its vote"),
     ));
+    if hearing::is_unheard(situation, id) {
+        hearing::tell(name, step);
+        return;
+    }
     step.find_of(
         FindingKind::Doing,
         Reason::ScalingUp,
@@ -270,4 +285,21 @@ fn promote_or_wait(
         format!("New member {name} has caught up and gets its vote."),
     );
     step.look_again(SOON, Reason::LearnerCatchingUp);
+}
+
+/// What the voter says of itself that voters agree on as their leader.
+fn leading<'a>(living: &'a Living<'_>) -> Option<&'a EndpointStatus> {
+    let id = living.leader()?;
+    let mut voters = living.voters();
+    voters
+        .find(|member| member.id == Some(id))
+        .and_then(Member::status)
+}
+
+/// Whether etcd would not promote it yet, by the log of whoever leads.
+fn is_behind(living: &Living<'_>, learner: &EndpointStatus) -> bool {
+    leading(living).is_some_and(|leader| {
+        let least = leader.raft_index.saturating_mul(CAUGHT_UP_PERCENT);
+        learner.raft_index.saturating_mul(100) < least
+    })
 }

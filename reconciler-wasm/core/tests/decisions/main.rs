@@ -15,6 +15,7 @@ mod corrupt;
 mod dialect;
 mod fixture;
 mod guard;
+mod hearing;
 mod inherit;
 mod late;
 mod old_peers;

@@ -1,6 +1,7 @@
 //! Members added, promoted and removed, and leadership moved.
 
 use super::*;
+use crate::has_received;
 
 /// The member answers in that term, following that leader.
 fn answer(fresh: &mut Fresh, id: usize, term: u64, leader: Option<u64>) {
@@ -336,4 +337,25 @@ fn one_member_at_a_time_gets_another_address() {
         list.members[2].peer_urls.push(plain);
     }
     assert_eq!(rules(&snapshot), [""; 0]);
+}
+
+/// It goes on naming its leader when it is cut off from it.
+#[test]
+fn only_what_a_learner_received_shows_that_its_leader_reaches_it() {
+    let view = fresh().with_learner();
+    let learner = MemberId(4);
+    let mut answers = view
+        .etcd
+        .endpoints
+        .iter()
+        .filter_map(|one| one.status.seen());
+    let answer = answers.find(|answer| answer.member_id == learner);
+    let answer = answer.expect("it answers");
+    let index = answer.raft_index;
+    assert!(has_received(learner, index, answer));
+    assert!(!has_received(learner, index + 1, answer));
+    assert!(!has_received(MemberId(3), index, answer));
+    let mut leaderless = answer.clone();
+    leaderless.leader = None;
+    assert!(!has_received(learner, index, &leaderless));
 }
