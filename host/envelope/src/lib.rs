@@ -33,7 +33,8 @@
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
 //! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk, and for one that would found the cluster anew on an empty disk |
 //! | Delete another child | `object` (present) |
-//! | AddLearner, Promote | `clusterId`, `members`, `healthyVoters` |
+//! | AddLearner | `clusterId`, `members`, `healthyVoters` |
+//! | Promote | the same; the host asks [`has_received`] once more, of an entry that it appends |
 //! | RemoveMember, UpdateMember | `clusterId`, `members`, `healthyVoters` |
 //! | MoveLeader | `clusterId`, `members`, `leader` |
 //! | Compact, AppendNoop, Disarm, Downgrade | `clusterId`, `members`, `healthyVoters` |
