@@ -173,16 +173,28 @@ async fn cut_off(scenario: &mut Scenario) -> Result<()> {
     })
     .await?;
     cluster.edit(json!({"paused": true})).await?;
-    let has_caught_up = async || {
+    let status = async |name: &str| {
         let status = ["endpoint", "status", "--write-out=json"];
-        let status = testbed.etcdctl(namespace, &new, "http", &status).await?;
-        let status: serde_json::Value = serde_json::from_str(&status)?;
-        let status = status.pointer("/0/Status").context("it has no status")?;
-        let is_learner = status.get("isLearner") == Some(&true.into());
-        ensure!(is_learner && status["leader"] != 0, "it says {status}");
-        Ok(())
+        let told = testbed.etcdctl(namespace, name, "http", &status).await?;
+        let told: serde_json::Value = serde_json::from_str(&told)?;
+        let status = told.pointer("/0/Status").cloned();
+        status.with_context(|| format!("it says {told}"))
     };
-    wait::until("its following", soon, &has_caught_up).await?;
+    let follows = async || {
+        let (of, by) = (status(&leader).await?, status(&new).await?);
+        let is_led = by["isLearner"] == true && by["leader"] == of["leader"];
+        ensure!(is_led, "the learner says {by}, the leader {of}");
+        Ok((of["raftIndex"].clone(), by["raftIndex"].clone()))
+    };
+    wait::until("its catching up", soon, async || {
+        let (sent, received) = follows().await?;
+        ensure!(
+            sent == received,
+            "{sent} entries, of which it has {received}"
+        );
+        Ok(())
+    })
+    .await?;
     for (from, to) in [(&leader, &new), (&new, &leader)] {
         let to = testbed.pod_address(namespace, to).await?.to_string();
         testbed.refuse_way(namespace, from, &to, PEERS).await?;
@@ -198,7 +210,7 @@ async fn cut_off(scenario: &mut Scenario) -> Result<()> {
             soon,
         )
         .await?;
-    has_caught_up().await?;
+    follows().await?;
     cluster.etcd().await?.put("still", "written").await?;
     for name in [&leader, &new] {
         testbed.mend_pod(namespace, name).await?;
