@@ -162,10 +162,7 @@ fn verdict(
         return Verdict::Wait(Reason::ForeignObject, message);
     }
     let Some(pod) = member.pod else {
-        return Verdict::Wait(
-            Reason::PodMissing,
-            format!("{name} has no pod; it is being made again."),
-        );
+        return podless(cluster, member, down);
     };
     if has_ended(pod) && pod.claim.is_some() {
         return Verdict::Wait(
@@ -258,6 +255,26 @@ fn verdict(
             BEFORE_REPLACEMENT.0 / 1000
         ),
     )
+}
+
+/// Of a voter without a pod. One that was added by hand under a name that is none of this cluster's gets no pod, so it is
+/// waited for no longer than for others.
+fn podless(cluster: &Cluster, member: &Member<'_>, down: Millis) -> Verdict {
+    let name = member.name;
+    let is_ours = name.starts_with(&format!("{}-", cluster.name));
+    if is_ours || member.disk != Disk::Unmade {
+        let message = format!("{name} has no pod; it is being made again.");
+        return Verdict::Wait(Reason::PodMissing, message);
+    }
+    let seconds = BEFORE_REPLACEMENT.0 / 1000;
+    let what = "was added to etcd's member list by hand and has not started";
+    if down < BEFORE_REPLACEMENT {
+        let message =
+            format!("{name} {what}. It is taken out after {seconds} s, if the quorum allows it.");
+        return Verdict::Wait(Reason::MemberUnhealthy, message);
+    }
+    let message = format!("{name} {what} for more than {seconds} s; it is taken out.");
+    Verdict::Replace(Reason::ReplacingMember, message)
 }
 
 /// Deletes the pod of a voter that is down anyway; it is made again on the same disk.
