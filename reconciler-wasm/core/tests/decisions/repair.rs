@@ -348,7 +348,17 @@ fn a_voter_that_was_added_by_hand_and_never_came_is_taken_out() {
     let mut told = told.filter(|one| one.member.as_deref() == Some("outsider"));
     let words = &told.next().unwrap().message;
     assert!(words.contains("It is taken out after 330 s"), "{words}");
-    let late = world.later(340);
+    let late = world.clone().later(340);
     assert_eq!(effects(&late.decide()), [format!("RemoveMember {}", id(3))]);
     assert_eq!(effects(&late.silent(2).decide()), [""; 0]);
+    // Nor is one made where somebody else's pod has the name.
+    let mut taken = world.later(340);
+    taken.rows()[3].peer_urls = vec![format!("http://{}.shop.prod.svc:2380", member(3))];
+    let mut theirs = taken.pods()[0].clone();
+    (theirs.name, theirs.uid, theirs.owner) = (member(3), "uid-theirs".to_owned(), None);
+    theirs.claim = None;
+    taken.pods().push(theirs);
+    let taken = taken.settle().later(340);
+    let removal = format!("RemoveMember {}", id(3));
+    assert!(effects(&taken.decide()).contains(&removal));
 }
