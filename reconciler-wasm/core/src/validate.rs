@@ -38,6 +38,8 @@ pub(crate) struct Cluster {
     repository: String,
     /// Why members keep the image that they have: what the spec asks for cannot be followed.
     pub(crate) keeps_images: Option<String>,
+    /// The repository is that of an image which some member has, and not the one that the spec asks for.
+    pub(crate) is_of_another_repository: bool,
     /// `spec.upgrade.throughMinors`.
     pub(crate) through_minors: bool,
     pub(crate) paused: bool,
@@ -140,6 +142,7 @@ pub(crate) fn validate(resource: &Resource) -> Result<Cluster, Finding> {
         image: format!("{repository}:v{version}"),
         repository: repository.to_owned(),
         keeps_images: None,
+        is_of_another_repository: false,
         version,
         through_minors: spec.upgrade.is_some_and(|upgrade| upgrade.through_minors),
         paused: spec.paused.unwrap_or_default(),
@@ -171,7 +174,7 @@ pub(crate) fn as_it_runs(
 ) -> Option<Cluster> {
     memory.cluster_id?;
     // What cannot be read, the host cannot judge by either.
-    serde_path(&resource.spec).ok()?;
+    let asked = serde_path(&resource.spec).ok()?;
     // Who is down may have an image that never ran.
     let images = memory.member_records.iter().filter_map(|record| {
         let (repository, tag) = record.image.as_deref()?.rsplit_once(":v")?;
@@ -185,6 +188,8 @@ pub(crate) fn as_it_runs(
     spec.insert("version".to_owned(), version.to_string().into());
     let mut cluster = validate(&running).ok()?;
     cluster.keeps_images = Some(invalid.message.clone());
+    cluster.is_of_another_repository =
+        check_repository(asked.repository.as_deref()).ok() != Some(repository);
     cluster.findings.push(invalid.clone());
     Some(cluster)
 }

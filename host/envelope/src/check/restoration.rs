@@ -239,8 +239,8 @@ pub(super) fn check_restoration_stop(
     })
 }
 
-/// A pod of the plan is made again as long as it does not run and nothing came of it: what its disk may hold is the
-/// backup's alone.
+/// A pod of the plan is made again as long as it does not run and nothing came of it: what goes with it is the backup's alone,
+/// or was never voted on.
 fn check_refilling(
     name: &str,
     resource: &ResourceHead,
@@ -256,7 +256,7 @@ fn check_refilling(
     if resource.cluster_id != Observed::Absent {
         return Err(unasked(&what(), "no cluster id is recorded"));
     }
-    if pod.is_some_and(|pod| pod.running) {
+    if pod.is_some_and(|pod| pod.running || (pod.ran && pod.claim.is_none())) {
         let pod = name.to_owned();
         return Err(Refusal::StillRunning { pod });
     }

@@ -1,10 +1,14 @@
 //! Whom a backup is taken from: of those that answer, who has most of the data.
 //!
-//! A learner may lag, and members that disagree on their data are no source.
+//! A learner may lag, whoever knows of no leader or is far behind lacks what was written, and members that disagree on their
+//! data are no source.
 
 use std::collections::BTreeSet;
 
 use contract::{BackupView, EndpointStatus, Observed, SourceEndpoint};
+
+/// How far a source's log may be behind the newest one.
+const LAG: u64 = 1_000;
 
 /// Who is asked, with what it says of itself.
 pub(super) struct Source<'a> {
@@ -38,9 +42,23 @@ pub(super) fn choose<'a>(
         let follows = source.status.leader != Some(source.status.member_id);
         (cluster.is_some() && follows, source.revision, follows)
     };
+    let indexes = answering.iter().map(|source| source.status.raft_index);
+    let newest = indexes.max().unwrap_or_default();
+    let mut serving = answering;
+    serving.retain(|source| why_late(source.status, newest).is_none());
     // Of equals the first.
-    let best = answering.into_iter().rev().max_by_key(order);
-    best.ok_or_else(|| complaints(view, cluster))
+    let best = serving.into_iter().rev().max_by_key(order);
+    best.ok_or_else(|| complaints(view, cluster, newest))
+}
+
+/// Why what it has may lack something that was written, in words; none where nothing is known to be lacking.
+fn why_late(status: &EndpointStatus, newest: u64) -> Option<&'static str> {
+    if status.leader.is_none() {
+        return Some(
+            "knows of no leader, so it may lack what was written (etcdctl snapshot save takes what it has)",
+        );
+    }
+    (status.raft_index.saturating_add(LAG) < newest).then_some("receives what it missed")
 }
 
 fn source(endpoint: &SourceEndpoint) -> Option<Source<'_>> {
@@ -54,7 +72,7 @@ fn source(endpoint: &SourceEndpoint) -> Option<Source<'_>> {
     })
 }
 
-fn complaints(view: &BackupView, cluster: Option<&str>) -> String {
+fn complaints(view: &BackupView, cluster: Option<&str>, newest: u64) -> String {
     if view.endpoints.is_empty() {
         return format!(
             "there is no EtcdCluster {} in this namespace, or it has no member yet that could be asked",
@@ -64,7 +82,9 @@ fn complaints(view: &BackupView, cluster: Option<&str>) -> String {
     let words = view.endpoints.iter().map(|endpoint| {
         let why = match &endpoint.status {
             Observed::Seen(status) if status.learner => "is a learner",
-            Observed::Seen(_) => "says that members disagree on their data",
+            Observed::Seen(status) => {
+                why_late(status, newest).unwrap_or("says that members disagree on their data")
+            }
             Observed::Absent => "is not there",
             Observed::Unknown(why) => why,
         };

@@ -198,6 +198,7 @@ pub(super) fn attend(
     for name in birth.members.iter().filter(|_| cluster.tls.can_build()) {
         let claim = living.volumes.get(name.as_str()).copied();
         match living.pods.get(name.as_str()) {
+            None if strangers::tell_of_namesake(situation, name, step) => {}
             None => start(cluster, situation, birth, name, claim, step),
             // A pod that keeps its data within has no use for one.
             Some(pod) if claim.is_none() && pod.claim.is_some() => {

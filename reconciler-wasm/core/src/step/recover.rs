@@ -24,6 +24,8 @@ use contract::{
     RecoveryStage, names,
 };
 
+pub(super) use hold::has_lost_its_disk;
+
 use super::{SOON, Sleep, Step, birth::apply, consent::is_of, repair};
 use crate::assess::{Living, Member, Situation, name_of};
 use crate::build::{self, Start};

@@ -9,7 +9,7 @@ mod unproven;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Pod, Reason};
 
-use super::{LATER, SOON, Step, image, last_words, leave, noop, upgrade};
+use super::{LATER, SOON, Step, image, last_words, leave, noop, strangers, upgrade};
 use crate::assess::{Disk, Living, Member, Situation, has_ended};
 use crate::build;
 use crate::pre::{self, ActionExt};
@@ -162,10 +162,7 @@ fn verdict(
         return Verdict::Wait(Reason::ForeignObject, message);
     }
     let Some(pod) = member.pod else {
-        return Verdict::Wait(
-            Reason::PodMissing,
-            format!("{name} has no pod; it is being made again."),
-        );
+        return podless(cluster, situation, member, down);
     };
     if has_ended(pod) && pod.claim.is_some() {
         return Verdict::Wait(
@@ -258,6 +255,36 @@ fn verdict(
             BEFORE_REPLACEMENT.0 / 1000
         ),
     )
+}
+
+/// Of a voter without a pod. One that was added by hand under a name that is none of this cluster's, or somebody else's pod's,
+/// gets no pod, so it is waited for no longer than for others.
+fn podless(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    member: &Member<'_>,
+    down: Millis,
+) -> Verdict {
+    let name = member.name;
+    let is_taken = strangers::namesake(situation, name).is_some();
+    let is_ours = name.starts_with(&format!("{}-", cluster.name));
+    if member.disk != Disk::Unmade || (is_ours && !is_taken) {
+        let (reason, why) = if is_taken {
+            (Reason::ForeignObject, "a pod of somebody else has its name")
+        } else {
+            (Reason::PodMissing, "it is being made again")
+        };
+        return Verdict::Wait(reason, format!("{name} has no pod; {why}."));
+    }
+    let seconds = BEFORE_REPLACEMENT.0 / 1000;
+    let what = "is in etcd's member list and never started, and gets no pod";
+    if down < BEFORE_REPLACEMENT {
+        let message =
+            format!("{name} {what}. It is taken out after {seconds} s, if the quorum allows it.");
+        return Verdict::Wait(Reason::MemberUnhealthy, message);
+    }
+    let message = format!("{name} {what} for more than {seconds} s; it is taken out.");
+    Verdict::Replace(Reason::ReplacingMember, message)
 }
 
 /// Deletes the pod of a voter that is down anyway; it is made again on the same disk.

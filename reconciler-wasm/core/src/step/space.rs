@@ -6,7 +6,8 @@
 //! 1. Compact. The newest history is kept if the room that is left without it suffices: clients resume their watches from
 //!    it, and must list everything again when it is gone.
 //! 2. Defragment each member whose file is too large, followers first, one a pass, each healthy again before the next.
-//! 3. Disarm when every file is below its limit. Before that the next write would raise the alarm again.
+//! 3. Disarm when every file is below its limit, and pods that do not have the spec's quota yet were made anew. Before that
+//!    the next write would raise the alarm again.
 //! 4. Else say what a person can do, and try again: after a long time, or soon when keys were changed meanwhile.
 //!
 //! # Guarantees
@@ -162,8 +163,16 @@ fn attempt(
     record: &mut SpaceCure,
     step: &mut Step,
 ) -> bool {
+    let now = situation.snapshot.now;
+    let tried = clock::read(&record.tried_at).map_or(RETRY, |at| now.since(at));
     let is_complete = sized.len() == living.voters().count();
     if is_complete && !sized.iter().any(Sized::is_full) {
+        // With the quota of before, the next write would raise the alarm again.
+        let guessed = sized.iter().find(|member| member.is_to_get_it);
+        if let Some(member) = guessed.filter(|_| tried < RETRY) {
+            wait_for_the_quota(member, step);
+            return false;
+        }
         disarm(situation, membership, living, step);
         return true;
     }
@@ -171,8 +180,6 @@ fn attempt(
     let Some(leader) = sized.iter().find(|member| Some(member.id) == lead) else {
         return false;
     };
-    let now = situation.snapshot.now;
-    let tried = clock::read(&record.tried_at).map_or(RETRY, |at| now.since(at));
     if let Some(revision) = compaction(record, leader, tried) {
         compact(situation, membership, living, revision, step);
         record.compacted_revision = Some(revision);
@@ -229,6 +236,22 @@ fn compaction(record: &SpaceCure, leader: &Sized<'_>, tried: Millis) -> Option<i
 /// that one counts freed pages as used until its next write, and there is none.
 const fn is_loose(member: &Sized<'_>, leader: &Sized<'_>) -> bool {
     member.has_slack() || leader.has_slack()
+}
+
+/// The reason is another one than the alarm's, for which nobody would be touched meanwhile.
+fn wait_for_the_quota(member: &Sized<'_>, step: &mut Step) {
+    step.find_of(
+        FindingKind::Waiting,
+        Reason::Reshaping,
+        member.name,
+        format!(
+            "etcd has no space left and serves only reads and deletes. With the quota that the spec has now there is room: the \
+             alarm is ended once the pod of {} was made again with it, or after {} minutes.",
+            member.name,
+            RETRY.0 / 60_000
+        ),
+    );
+    step.look_again(LATER, Reason::NoSpace);
 }
 
 /// Those who answer have room; of the others it is not known.

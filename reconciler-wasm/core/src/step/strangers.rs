@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{FindingKind, Pod, Reason, Resource};
+use contract::{FindingKind, ObjectKind, Pod, Reason, Resource};
 
 use super::{LATER, Step};
 use crate::assess::Situation;
@@ -86,6 +86,50 @@ pub(super) fn in_the_way(situation: &Situation<'_>) -> Option<(FindingKind, Stri
     })
 }
 
+/// Tells of a pod that is not the cluster's and has the name of a member's. Says whether there is one, so that none can be
+/// made.
+pub(super) fn tell_of_namesake(situation: &Situation<'_>, name: &str, step: &mut Step) -> bool {
+    let Some((kind, message)) = namesake(situation, name) else {
+        return false;
+    };
+    step.find_of(kind, Reason::ForeignObject, name, message);
+    step.look_again(LATER, Reason::ForeignObject);
+    true
+}
+
+/// What is to be done about such a pod; none where none is known.
+pub(super) fn namesake(situation: &Situation<'_>, name: &str) -> Option<(FindingKind, String)> {
+    let resource = &situation.snapshot.resource;
+    let objects = &situation.snapshot.objects;
+    let mut pods = objects.pods.seen().into_iter().flatten();
+    let pod =
+        pods.find(|pod| pod.name == name && pod.owner.as_deref() != Some(resource.uid.as_str()));
+    if let Some(pod) = pod.filter(|pod| is_going(pod, resource)) {
+        return Some(unowned(situation, pod, resource));
+    }
+    let mut refused = objects.foreign.iter();
+    let refused = refused.find(|foreign| foreign.is(ObjectKind::Pod, name));
+    let owner = match (refused, pod) {
+        (Some(foreign), _) => foreign.owner.clone(),
+        (None, Some(pod)) => pod.owner.as_ref().map_or_else(
+            || "nobody".to_owned(),
+            |uid| format!("an object with UID {uid}"),
+        ),
+        (None, None) => return None,
+    };
+    let message = format!(
+        "Pod {name} has the name of a member's pod and belongs to {owner}, so it is left alone and the member gets none. Delete \
+         it if nobody needs it: kubectl --namespace {} delete pod {name}",
+        resource.namespace
+    );
+    Some((FindingKind::Blocked, message))
+}
+
+/// Whether the pod ends by itself: it is being deleted, or what it belongs to was there before the cluster.
+fn is_going(pod: &Pod, resource: &Resource) -> bool {
+    pod.deleted.is_some() || (pod.owner.is_some() && pod.created < resource.created)
+}
+
 /// What is to be done about a pod under the cluster's labels that is not its own.
 fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (FindingKind, String) {
     let Resource {
@@ -95,7 +139,6 @@ fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (Findin
         ..
     } = resource;
     let is_member = situation.is_estranged(pod);
-    let is_going = pod.deleted.is_some() || (pod.owner.is_some() && pod.created < resource.created);
     if is_member {
         let owner = format!(
             r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"{}","kind":"{}","name":"{name}","uid":"{uid}","controller":true,"blockOwnerDeletion":true}}]}}}}"#,
@@ -107,7 +150,7 @@ fn unowned(situation: &Situation<'_>, pod: &Pod, resource: &Resource) -> (Findin
             pod.name, pod.name
         );
         (FindingKind::Blocked, message)
-    } else if is_going {
+    } else if is_going(pod, resource) {
         let message = format!(
             "Pod {} is of a cluster {name} that was deleted, and the Services lead to it until it has ended.",
             pod.name

@@ -45,14 +45,13 @@ const RESTART: Millis = Millis::seconds(60);
 /// Says what stands between the asked version and the running one, where that waits for a person.
 pub(super) fn say(cluster: &Cluster, living: &Living<'_>, step: &mut Step) {
     if let Plan::Blocked(why) = plan(cluster, living) {
-        step.find(
-            FindingKind::Blocked,
-            Reason::UpgradePath,
-            format!(
-                "spec.version {}: {why} The members stay as they are.",
-                cluster.version
-            ),
-        );
+        // The version is that of an image then, and the sentence names the field.
+        let asked = match cluster.keeps_images {
+            Some(_) => String::new(),
+            None => format!("spec.version {}: ", cluster.version),
+        };
+        let message = format!("{asked}{why} The members stay as they are.");
+        step.find(FindingKind::Blocked, Reason::UpgradePath, message);
     }
 }
 

@@ -18,7 +18,7 @@ use contract::{
     VolumePhase,
 };
 
-use super::{SOON, Step, furnish, guard, lost, repair};
+use super::{LATER, SOON, Step, furnish, guard, lost, repair};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -210,8 +210,28 @@ pub(super) fn stay_asleep(
             ),
         );
     }
-    let left: Vec<&str> = living.pods.keys().copied().collect();
-    if left.is_empty() {
+    let (held, left): (Vec<&Pod>, Vec<&Pod>) = living
+        .pods
+        .values()
+        .copied()
+        .partition(|pod| pod.deleted.is_none() && !is_harmless(living, pod));
+    for pod in &held {
+        let namespace = &situation.snapshot.resource.namespace;
+        step.find_of(
+            FindingKind::Blocked,
+            Reason::ScaledToZero,
+            &pod.name,
+            format!(
+                "spec.size is 0, and {0} is not stopped: it has no volume claim that stays, so what it holds would be gone with the \
+                 pod. Set spec.size to 1, 3, 5 or 7; once the members answer again, delete that pod (kubectl \
+                 --namespace {namespace} delete pod {0}), and when a new member has taken its place, set spec.size to 0.",
+                pod.name
+            ),
+        );
+        step.look_again(LATER, Reason::ScaledToZero);
+    }
+    let left: Vec<&str> = left.iter().map(|pod| pod.name.as_str()).collect();
+    if left.is_empty() && held.is_empty() {
         step.find(
             FindingKind::Note,
             Reason::ScaledToZero,
@@ -221,7 +241,7 @@ pub(super) fn stay_asleep(
                 living.voters().count()
             ),
         );
-    } else {
+    } else if !left.is_empty() {
         step.find(
             FindingKind::Waiting,
             Reason::ScaledToZero,
@@ -236,27 +256,22 @@ pub(super) fn stay_asleep(
     true
 }
 
-/// Deletes the pods whose claims stay, and those that have never run because theirs is gone or lost, the leader's last.
+/// Deletes the pods that no data goes with, the leader's last.
 fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
     let leader = living.leader();
     let leads = |name: &str| {
         let member = living.members.iter().find(|member| member.name == name);
         leader.is_some() && member.and_then(|member| member.id) == leader
     };
-    let mut pods: Vec<(&Pod, Option<&Volume>)> = living
+    let mut pods: Vec<&Pod> = living
         .pods
         .values()
-        .filter(|pod| pod.deleted.is_none() && pod.claim.as_deref() == Some(pod.name.as_str()))
-        .filter_map(|pod| {
-            let volume = living.volumes.get(pod.name.as_str()).copied();
-            let is_kept = volume.is_some_and(stays);
-            let is_going = volume.is_some_and(|volume| volume.deleted.is_some());
-            let is_harmless = is_kept || (!pod.ran && !is_going);
-            is_harmless.then_some((*pod, volume))
-        })
+        .copied()
+        .filter(|pod| pod.deleted.is_none() && is_harmless(living, pod))
         .collect();
-    pods.sort_by_key(|(pod, _)| leads(&pod.name));
-    for (pod, volume) in pods {
+    pods.sort_by_key(|pod| leads(&pod.name));
+    for pod in pods {
+        let volume = living.volumes.get(pod.name.as_str());
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
             name: pod.name.clone(),
@@ -267,6 +282,14 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
         action.pre.scaled_to_zero = true;
         step.actions.push(action);
     }
+}
+
+/// Whether no data goes with the pod: that is on a claim that stays, or it has never run and its claim is gone or lost.
+fn is_harmless(living: &Living<'_>, pod: &Pod) -> bool {
+    let volume = living.volumes.get(pod.name.as_str());
+    let is_kept = volume.is_some_and(|volume| stays(volume));
+    let is_going = volume.is_some_and(|volume| volume.deleted.is_some());
+    pod.claim.as_deref() == Some(pod.name.as_str()) && (is_kept || (!pod.ran && !is_going))
 }
 
 /// Says that members which were stopped on purpose are starting. Says whether that is so.

@@ -332,3 +332,33 @@ fn a_learner_that_was_never_healthy_is_not_made_again_without_a_quorum() {
     let again = "Apply Pod shop-m3".to_owned();
     assert!(effects(&world.decide()).contains(&again));
 }
+
+/// It waited for a pod that nobody makes, and nothing else of the cluster was seen to meanwhile.
+#[test]
+fn a_voter_that_was_added_by_hand_and_never_came_is_taken_out() {
+    let mut world = healthy(4).without_pod(3).without_volume(3);
+    world.status.member_records.truncate(3);
+    let row = &mut world.rows()[3];
+    row.name = String::new();
+    row.peer_urls = vec!["http://outsider.elsewhere:2380".to_owned()];
+    let world = world.settle();
+    let decision = world.clone().later(320).decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let told = decision.report.findings.iter();
+    let mut told = told.filter(|one| one.member.as_deref() == Some("outsider"));
+    let words = &told.next().unwrap().message;
+    assert!(words.contains("It is taken out after 330 s"), "{words}");
+    let late = world.clone().later(340);
+    assert_eq!(effects(&late.decide()), [format!("RemoveMember {}", id(3))]);
+    assert_eq!(effects(&late.silent(2).decide()), [""; 0]);
+    // Nor is one made where somebody else's pod has the name.
+    let mut taken = world.later(340);
+    taken.rows()[3].peer_urls = vec![format!("http://{}.shop.prod.svc:2380", member(3))];
+    let mut theirs = taken.pods()[0].clone();
+    (theirs.name, theirs.uid, theirs.owner) = (member(3), "uid-theirs".to_owned(), None);
+    theirs.claim = None;
+    taken.pods().push(theirs);
+    let taken = taken.settle().later(340);
+    let removal = format!("RemoveMember {}", id(3));
+    assert!(effects(&taken.decide()).contains(&removal));
+}

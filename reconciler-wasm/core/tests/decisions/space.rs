@@ -353,6 +353,31 @@ fn the_quota_of_old_members_is_read_from_the_spec() {
     assert_eq!(world("-1"), ["Disarm NOSPACE"]);
 }
 
+/// The quota was raised, and the alarm was ended and raised again before any pod had it.
+#[test]
+fn an_alarm_of_old_members_is_ended_once_their_pods_have_the_quota_of_the_spec() {
+    let world = |ready: bool| {
+        let pod = json!({"etcdEnv": [{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "9000000"}],
+               "persistentVolumeClaimSpec": {"resources": {"requests": {"storage": "1Gi"}}}});
+        let mut world = full(3, 97).spec("pod", pod);
+        for index in 0..3 {
+            world.member_status(index).quota = None;
+            let pod = &mut world.pods()[index];
+            let key = contract::names::SHAPE_ANNOTATION.to_owned();
+            pod.annotations.insert(key, "of-before".to_owned());
+            pod.ready = ready;
+        }
+        world
+    };
+    let mut raised = world(true);
+    assert_eq!(raised.follow(), ["Delete Pod shop-m1"]);
+    assert!(reports(&raised.decide(), Reason::Reshaping));
+    // What keeps the pods from being made anew may have nothing to do with the quota.
+    assert_eq!(raised.later(601).follow(), ["Disarm NOSPACE"]);
+    // Their `/health` fails while the alarm stands.
+    assert_eq!(world(false).follow(), ["Disarm NOSPACE"]);
+}
+
 #[test]
 fn a_paused_cluster_is_left_full() {
     let world = full(3, 20).spec("paused", json!(true));

@@ -1,8 +1,8 @@
 //! Pods that the cluster's labels and its owner reference disagree about.
 
-use contract::{FindingKind, Millis, Pod, Reason, names};
+use contract::{FindingKind, ForeignObject, Millis, ObjectKind, Pod, Reason, names};
 
-use crate::fixture::{World, effects, healthy, reports, written};
+use crate::fixture::{World, effects, fresh, healthy, reports, written};
 
 fn with_pod(change: impl Fn(&mut Pod)) -> World {
     let mut world = healthy(3);
@@ -110,4 +110,55 @@ fn a_member_whose_pod_lost_its_owner_is_not_replaced() {
     assert_eq!(effects(&world.decide()), [""; 0]);
     let words = told(&world).remove(0).1;
     assert!(words.contains("patch pod shop-m1"), "{words}");
+}
+
+/// Its pod was asked for in each pass and refused, and nobody was told whose it is.
+#[test]
+fn a_pod_of_others_under_a_members_name_is_told_and_none_is_asked_for() {
+    let mut labelled = healthy(3);
+    let pod = &mut labelled.pods()[1];
+    (pod.owner, pod.claim) = (None, None);
+    pod.uid = "uid-theirs".to_owned();
+    let mut refused = healthy(3).without_pod(1);
+    refused.snapshot.objects.foreign = vec![ForeignObject {
+        kind: ObjectKind::Pod,
+        name: "shop-m1".to_owned(),
+        owner: "Job/theirs".to_owned(),
+    }];
+    for (world, owner) in [(labelled, "nobody"), (refused, "Job/theirs")] {
+        let world = world.settle().later(4_000);
+        assert_eq!(effects(&world.decide()), [""; 0]);
+        let told = told(&world);
+        let mut told = told
+            .iter()
+            .filter(|(_, words)| words.contains("delete pod"));
+        let (kind, words) = told.next().unwrap();
+        assert_eq!(*kind, FindingKind::Blocked);
+        assert!(words.contains(&format!("belongs to {owner}")), "{words}");
+        assert!(
+            words.contains("--namespace prod delete pod shop-m1"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_pod_of_others_under_a_planned_members_name_is_told_and_none_is_asked_for() {
+    let mut world = fresh(3).settle();
+    let planned = world.status.birth.clone().unwrap().members;
+    world.snapshot.objects.foreign = vec![ForeignObject {
+        kind: ObjectKind::Pod,
+        name: planned[0].clone(),
+        owner: "nobody".to_owned(),
+    }];
+    let decision = world.decide();
+    let asked = effects(&decision).join(" ");
+    assert!(!asked.contains(&planned[0]), "{asked}");
+    assert!(asked.contains(&planned[1]), "{asked}");
+    let (kind, words) = told(&world).remove(0);
+    assert_eq!(kind, FindingKind::Blocked);
+    assert!(
+        words.contains(&format!("delete pod {}", planned[0])),
+        "{words}"
+    );
 }

@@ -156,6 +156,30 @@ fn a_pod_that_has_never_run_is_stopped_without_its_claim_and_no_other() {
     assert_eq!(on_lost(false, VolumePhase::Bound, true), [""; 0]);
 }
 
+/// It was waited for, for ever, and people were told to end it by force, which would have taken its data.
+#[test]
+fn a_pod_whose_claim_goes_in_sleep_is_kept_and_told_with_the_way_out() {
+    let mut world = falling_asleep()
+        .without_pod(1)
+        .without_pod(2)
+        .without_list();
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        volumes[0].deleted = Some(volumes[0].created);
+    }
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let [told] = &decision.report.findings[..] else {
+        panic!("{:?}", decision.report.findings)
+    };
+    assert_eq!(told.kind, FindingKind::Blocked);
+    let words = &told.message;
+    assert!(
+        words.contains("--namespace prod delete pod shop-m0"),
+        "{words}"
+    );
+    assert!(words.contains("Set spec.size to 1, 3, 5 or 7"), "{words}");
+}
+
 #[test]
 fn another_size_is_reached_only_after_all_are_back() {
     for size in [1, 5] {

@@ -288,6 +288,17 @@ fn a_voter_leaves_beside_one_that_never_started() {
     assert_eq!(rule(&remove, &fresh), "");
 }
 
+/// Whoever was added by hand and never came holds everything up, and has nothing to lose.
+#[test]
+fn a_voter_that_never_started_is_removed_where_the_quorum_does_without_it() {
+    let mut fresh = fresh().silent(3);
+    fresh.membership().members[2].name.clear();
+    let mut remove = remove(3);
+    remove.pre.members = None;
+    assert_eq!(rule(&remove, &fresh), "");
+    assert_eq!(rule(&remove, &fresh.silent(2)), "TooFewHealthy");
+}
+
 #[test]
 fn leadership_moves_from_the_expected_leader_to_a_healthy_voter() {
     let moving = |from: u64, to: u64| {

@@ -8,6 +8,19 @@ use contract::{FindingKind, Reason, Recovery, RecoveryStage};
 use crate::assess::{Living, Situation};
 use crate::step::{Step, consent, strangers};
 
+/// Whether nothing is left that the cluster could go on from: the survivor's claim does not stay, and no pod keeps it.
+pub(in crate::step) fn has_lost_its_disk(living: &Living<'_>, recovery: &Recovery) -> bool {
+    let survivor = recovery.survivor.as_str();
+    let claim = living.volumes.get(survivor);
+    let is_there = claim.is_some_and(|claim| claim.deleted.is_none());
+    !is_there && !is_kept_by_its_pod(living, recovery)
+}
+
+fn is_kept_by_its_pod(living: &Living<'_>, recovery: &Recovery) -> bool {
+    let pod = living.pods.get(recovery.survivor.as_str());
+    pod.is_some_and(|pod| pod.deleted.is_none())
+}
+
 /// Whether the survivor's claim does not stay, so that neither its pod may go nor another one be made. Tells of it.
 pub(super) fn has_no_disk(
     situation: &Situation<'_>,
@@ -21,30 +34,25 @@ pub(super) fn has_no_disk(
         return false;
     }
     let namespace = &situation.snapshot.resource.namespace;
-    let is_held = living
-        .pods
-        .get(survivor)
-        .is_some_and(|pod| pod.deleted.is_none());
-    let (cause, source) = if is_held {
+    let (cause, restore) = if is_kept_by_its_pod(living, recovery) {
         let cause = format!(
             "the volume claim of {survivor} is being deleted, and goes with its pod. Save its data while it runs \
              (kubectl --namespace {namespace} port-forward {survivor} 2379, then etcdctl snapshot save FILE)."
         );
-        (cause, "what was saved")
+        (cause, "a new cluster from what was saved")
     } else {
         let cause = format!("the volume claim of {survivor} is gone or being deleted.");
-        (cause, "a backup")
+        (cause, "it from a backup, by an EtcdRestore")
     };
     let way = match recovery.stage {
         RecoveryStage::Stopping => format!(
-            "Nobody is stopped meanwhile. Take the consent back ({}) and name another member, or restore a new cluster \
-             from {source}.",
+            "Nobody is stopped meanwhile. Take the consent back ({}) and name another member, or restore {restore}.",
             consent::command(situation, None)
         ),
         RecoveryStage::Forcing
         | RecoveryStage::Renewing
         | RecoveryStage::Done
-        | RecoveryStage::Void => format!("Restore a new cluster from {source}."),
+        | RecoveryStage::Void => format!("Restore {restore}."),
     };
     step.find(
         FindingKind::Blocked,

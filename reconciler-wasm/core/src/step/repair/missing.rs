@@ -4,7 +4,7 @@
 
 use contract::{FindingKind, MemberRole, Reason};
 
-use super::super::{LATER, SOON, Step, birth::apply, ended, furnish};
+use super::super::{LATER, SOON, Step, birth::apply, ended, furnish, strangers};
 use crate::assess::{Disk, Living, Member, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
@@ -42,6 +42,9 @@ pub(in crate::step) fn restore_pods(
         }
         if let Some(other) = founder.filter(|_| must_wait) {
             hold_back(member, other, step);
+            continue;
+        }
+        if strangers::tell_of_namesake(situation, member.name, step) {
             continue;
         }
         let pod = build::pod_again(cluster, resource, living, member);

@@ -16,7 +16,7 @@ pub(super) fn why(cluster: &Cluster, pod: &Pod) -> Option<String> {
     }
     let name = &pod.name;
     let shape = pod.annotations.get(names::SHAPE_ANNOTATION);
-    if pod.image != cluster.image {
+    if pod.image != cluster.image && has_nothing_to_lose(pod) {
         Some(format!(
             "{name} does not run with {}, and the spec asks for {}: its pod is made again.",
             pod.image, cluster.image
@@ -43,10 +43,20 @@ pub(super) fn why_not(
         return None;
     }
     let name = &pod.name;
-    if has_ended(pod) && !has_nothing_to_lose(pod) {
+    let state = if has_ended(pod) {
+        "its pod has ended, with all that it had".to_owned()
+    } else if pod.image != cluster.image && !pod.running {
+        format!(
+            "does not run with {}, the spec asks for {}, and what it had is in its pod",
+            pod.image, cluster.image
+        )
+    } else {
+        String::new()
+    };
+    if !state.is_empty() && !has_nothing_to_lose(pod) {
         return Some(format!(
-            "{name} ran and its pod has ended, with all that it had. To have it filled from the backup once more: kubectl \
-             --namespace {namespace} delete pod {name}"
+            "{name} ran and {state}. To have it filled from the backup once more: kubectl --namespace {namespace} delete pod \
+             {name}"
         ));
     }
     let claim = living.and_then(|living| living.volumes.get(name.as_str()));

@@ -4,14 +4,14 @@
 //! Absence of evidence holds it.
 
 use contract::{
-    ClusterId, FindingKind, Millis, Restoration, RestorationStage, RiskyAct, StoreKind,
+    ClusterId, FindingKind, Millis, Recovery, Restoration, RestorationStage, RiskyAct, StoreKind,
 };
 use semver::Version;
 
 use super::Wish;
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::quorum::quorum;
-use crate::step::{Step, consent, guard};
+use crate::step::{Step, consent, guard, recover};
 use crate::validate::Cluster;
 
 /// How long a quorum that was there may be away before nothing is left to be saved.
@@ -44,12 +44,7 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
             "spec.size of the cluster is no size to grow to. Set it to 1, 3, 5 or 7.".to_owned(),
         );
     }
-    if situation
-        .memory
-        .recovery
-        .as_ref()
-        .is_some_and(contract::Recovery::is_under_way)
-    {
+    if is_recovering(situation) {
         return waiting("a recovery by spec.quorumRecovery is under way.".to_owned());
     }
     if let Some(why) = why_not_again(situation, wish) {
@@ -70,6 +65,15 @@ pub(super) fn why_not(cluster: &Cluster, situation: &Situation<'_>, wish: &Wish<
             why_not_formed(situation, living, *cluster_id, wish)
         }
     }
+}
+
+/// Whether a recovery is under way that may still come to something: one whose survivor has lost its disk waits for a restore.
+fn is_recovering(situation: &Situation<'_>) -> bool {
+    let memory = situation.memory.recovery.as_ref();
+    let is_over = |recovery: &Recovery| {
+        super::living(situation).is_some_and(|living| recover::has_lost_its_disk(living, recovery))
+    };
+    memory.is_some_and(|recovery| recovery.is_under_way() && !is_over(recovery))
 }
 
 /// What another EtcdRestore gave up, by a consent or because it was lost, is given up for this one only by a consent of

@@ -2,9 +2,9 @@
 //!
 //! Knows the quota and the limit below which an alarm may end. Does not know what is done about a full one.
 
-use contract::{EndpointStatus, MemberId};
+use contract::{EndpointStatus, MemberId, names};
 
-use crate::assess::Living;
+use crate::assess::{Living, Member};
 use crate::validate::Cluster;
 
 /// A voter that answers, with what counts here.
@@ -13,6 +13,8 @@ pub(super) struct Sized<'a> {
     pub(super) id: MemberId,
     pub(super) status: &'a EndpointStatus,
     pub(super) quota: i64,
+    /// The quota is the spec's, and the pod was made from another spec and is ready to be made anew from this one.
+    pub(super) is_to_get_it: bool,
 }
 
 impl Sized<'_> {
@@ -51,7 +53,16 @@ pub(super) fn sized<'a>(cluster: &Cluster, living: &'a Living<'_>) -> Vec<Sized<
                 id: member.id?,
                 status,
                 quota,
+                is_to_get_it: told.is_none() && is_to_be_made_anew(cluster, member),
             })
         })
         .collect()
+}
+
+/// Before 3.5.11 and 3.4.29 no pod is Ready while the alarm stands, and none is made anew then.
+fn is_to_be_made_anew(cluster: &Cluster, member: &Member<'_>) -> bool {
+    member.pod.is_some_and(|pod| {
+        let shape = pod.annotations.get(names::SHAPE_ANNOTATION);
+        pod.ready && shape.is_some_and(|shape| *shape != cluster.shape)
+    })
 }

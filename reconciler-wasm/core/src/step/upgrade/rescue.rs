@@ -131,6 +131,16 @@ fn what_it_ran(
             direction: Direction::Within,
             version,
         })
+        .filter(|stage| !cluster.is_of_another_repository || is_had(living, &stage.image))
+}
+
+/// Whether some member has this image, or had it last: of no other one is it known that it exists.
+fn is_had(living: &Living<'_>, image: &str) -> bool {
+    living.members.iter().any(|member| {
+        let record = member.record.and_then(|record| record.image.as_deref());
+        let pod = member.pod.map(|pod| pod.image.as_str());
+        record == Some(image) || pod == Some(image)
+    })
 }
 
 /// Whether the pod's image has certainly not taken the cluster to a newer minor version than this one: it is none, or

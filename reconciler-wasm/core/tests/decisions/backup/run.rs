@@ -189,6 +189,41 @@ fn neither_a_learner_nor_a_member_that_disagrees_is_a_source() {
     assert_eq!(taken_from(disagrees), "http://a:2379");
 }
 
+/// Its follower was preferred to the leader, however far behind it was.
+#[test]
+fn who_has_no_leader_or_is_far_behind_it_is_no_source() {
+    let named = |change: fn(&mut EndpointStatus)| {
+        let mut named = backup(json!(null));
+        let spec = &mut named.0.resource.spec;
+        spec["etcdEndpoints"] = json!(null);
+        spec["clusterRef"] = json!({"name": "shop"});
+        for endpoint in &mut named.view().endpoints {
+            if let Observed::Seen(status) = &mut endpoint.status {
+                status.raft_index = 20_000;
+                if status.member_id != MemberId(90) {
+                    change(status);
+                }
+            }
+        }
+        named
+    };
+    let taken_from = |named: &Backup| take(&named.decide()).unwrap().endpoint;
+    assert_eq!(
+        taken_from(&named(|follower| follower.raft_index -= 900)),
+        "http://b:2379"
+    );
+    let behind = named(|follower| follower.raft_index -= 5_000);
+    assert_eq!(taken_from(&behind), "http://a:2379");
+    let mut without_leader = named(|follower| follower.leader = None);
+    assert_eq!(taken_from(&without_leader), "http://a:2379");
+    without_leader.view().endpoints.remove(0);
+    let decision = without_leader.decide();
+    assert_eq!(take(&decision), None);
+    assert_eq!(reasons(&decision), [Reason::BackupWaiting]);
+    let words = &status(&decision).conditions[0].message;
+    assert!(words.contains("b:2379: knows of no leader"), "{words}");
+}
+
 #[test]
 fn a_member_of_a_named_cluster_is_a_follower_where_one_answers() {
     let mut named = backup(json!(null));

@@ -1,6 +1,9 @@
 //! What holds a recovery up: a claim that does not stay, and pods of somebody else.
 
+use contract::RestorationStage;
+
 use super::*;
+use crate::restore::{Restored as _, proven};
 
 /// The claim's deletion was asked for; the pod that is on it keeps it for now.
 fn claim_going(mut world: World, index: usize) -> World {
@@ -66,6 +69,24 @@ fn a_survivor_on_a_claim_that_goes_is_saved_and_not_started_once_more() {
     assert_eq!(effects(&late.decide()), [""; 0]);
     let words = blocked(&late);
     assert!(words.contains("port-forward shop-m0 2379"), "{words}");
+}
+
+/// The restore waited for the end of a recovery whose way out it was.
+#[test]
+fn a_restore_does_not_wait_for_a_recovery_whose_survivor_lost_its_disk() {
+    let restoring = |world: World| {
+        let world = world.with(proven()).settle().later(400);
+        let status = written(&world.decide()).unwrap_or_else(|| world.status.clone());
+        status.restoration.map(|one| one.stage)
+    };
+    assert_eq!(restoring(forcing()), Some(RestorationStage::Waiting));
+    let gone = || forcing().without_volume(0);
+    let words = blocked(&gone());
+    assert!(words.contains("by an EtcdRestore"), "{words}");
+    assert_eq!(restoring(gone()), Some(RestorationStage::Stopping));
+    let mut running = claim_going(forcing(), 0);
+    running.snapshot.objects.pods = healthy(1).snapshot.objects.pods;
+    assert_eq!(restoring(running), Some(RestorationStage::Waiting));
 }
 
 /// Somebody's pod, with an address and under the cluster's labels: the envelope starts nobody alone beside it.

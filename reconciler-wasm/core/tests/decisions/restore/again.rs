@@ -65,6 +65,24 @@ fn a_founder_that_ran_and_ended_with_its_data_is_left_to_a_person() {
     assert!(recovering(&going).2.contains("takes the backup"));
 }
 
+/// Its pod was made again with the image that the spec asks for now, and without what it may have voted on.
+#[test]
+fn a_founder_that_ran_with_its_data_in_its_pod_keeps_it_whatever_image_is_asked_for() {
+    let in_pod = |ran: bool| {
+        let mut world = stuck(|pod| {
+            (pod.claim, pod.ran) = (None, ran);
+            pod.waiting = Some("CrashLoopBackOff: back-off 20s".to_owned());
+        });
+        world.snapshot.resource.spec["pod"] = json!({});
+        world.spec("version", json!("3.6.17"))
+    };
+    assert!(is_made_again(&in_pod(false)));
+    assert!(!is_made_again(&in_pod(true)));
+    let words = blocked(&in_pod(true));
+    let command = format!("kubectl --namespace {NAMESPACE} delete pod {FOUNDER}");
+    assert!(words.contains(&command), "{words}");
+}
+
 #[test]
 fn a_founder_that_never_ran_is_made_again_as_spec_pod_says_now() {
     let shaped = |shape: &str, ran: bool| {

@@ -314,3 +314,30 @@ fn a_member_that_never_ran_is_not_left_with_an_image_that_nobody_asks_for() {
         effects(&decision)
     );
 }
+
+/// The image of the version that it ran was made up from the repository of the one that cannot be had, and with it the whole
+/// decision was refused. The condition named a version that nobody asked for.
+#[test]
+fn a_sole_member_is_given_no_image_that_nobody_has_while_the_repository_cannot_be() {
+    for repository in ["example.com/nope/etcd", "quay.io/coreos/etcd"] {
+        let mut world = healthy(1)
+            .spec("repository", json!(repository))
+            .asking("3.6.17")
+            .given(0, "3.6.17")
+            .down(0, "ImagePullBackOff: not found")
+            .without_list();
+        world.pod(0).image = format!("{repository}:v3.6.17");
+        let world = world.settle();
+        let tagged = world.clone().spec("repository", json!(image("3.6.16")));
+        let decision = tagged.asking("3.6.16").decide();
+        says(&decision, Reason::InvalidSpec, "holds a tag");
+        says(&decision, Reason::UpgradePath, "holds a tag");
+        let mut told = decision.report.findings.iter();
+        assert!(!told.any(|one| one.message.contains("3.6.17:")));
+        assert_eq!(effects(&decision), [""; 0]);
+        // Only the version cannot be followed: the image is the repository's that the spec asks for.
+        let decision = world.asking("banana").decide();
+        assert_eq!(effects(&decision), ["SetImage Pod shop-m0"]);
+        assert_eq!(given_image(&decision), format!("{repository}:v3.6.16"));
+    }
+}

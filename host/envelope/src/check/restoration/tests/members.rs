@@ -50,6 +50,15 @@ fn the_pod_of_the_plan_is_made_again_only_while_it_does_not_run() {
     let filling = at(RestorationStage::Filling);
     assert_eq!(rule(&again, &with_pod(&filling, false)), "");
     assert_eq!(rule(&again, &with_pod(&filling, true)), "StillRunning");
+    let in_pod = |ran: bool| {
+        let mut fresh = with_pod(&filling, false);
+        if let Observed::Seen(pod) = &mut fresh.object {
+            (pod.claim, pod.ran) = (None, ran);
+        }
+        fresh
+    };
+    assert_eq!(rule(&again, &in_pod(false)), "");
+    assert_eq!(rule(&again, &in_pod(true)), "StillRunning");
     let mut answered = filling.clone();
     answered.status["clusterId"] = json!("c2");
     assert_eq!(rule(&again, &with_pod(&answered, false)), "Unasked");
