@@ -163,7 +163,11 @@ async fn cut_off(scenario: &mut Scenario) -> Result<()> {
         .create_healthy("lonely", spec::on_volumes(1))
         .await?;
     let (testbed, namespace) = (scenario.testbed(), scenario.namespace());
-    let leader = cluster.leader().await?;
+    let (leader, etcd) = (cluster.leader().await?, cluster.etcd().await?);
+    // Of a log with so many entries a few may be missing.
+    for number in 0..100 {
+        etcd.put("count", &number.to_string()).await?;
+    }
     cluster.resize(2).await?;
     let soon = Duration::from_secs(60);
     let new = wait::until("the new member's pod", soon, async || {

@@ -215,6 +215,13 @@ fn walks() -> Vec<(&'static str, Plan)> {
             "a claim deleted",
             quiet(3, &[(20_000, Fault::DeleteClaim(0))]),
         ),
+        (
+            "a claim that goes with its pod, and another pod policy",
+            quiet(
+                1,
+                &[(20_000, Fault::CondemnClaim(0)), (20_500, Fault::Label(1))],
+            ),
+        ),
         ("another pod policy", quiet(3, &[(20_000, Fault::Label(1))])),
         (
             "to 0 and back",

@@ -67,7 +67,13 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         }
         None => None,
     };
-    if let Some(name) = claim {
+    // Where the data is in the pod there is none, and the archived operator gave its own no owner.
+    let is_on_claim = match effect.kind() {
+        Some(ObjectKind::Pod) => object.is_none_or(|head| head.claim.is_some()),
+        Some(ObjectKind::ReplicaSet) => false,
+        Some(_) | None => true,
+    };
+    if let Some(name) = claim.filter(|_| is_on_claim) {
         check_claim(&name, pre, resource, &fresh.claim)?;
     }
     check_birth(pre, resource)?;
@@ -115,9 +121,7 @@ pub fn check(action: &Action, fresh: &Fresh) -> Result<(), Refusal> {
         ),
         Effect::TakeUpClaim { from, .. } if from.is_empty() && resource.taking_over => Ok(()),
         Effect::TakeUpClaim { name, from: _ } => check_unborn(name, resource),
-        Effect::RetireReplicaSet { name, owner: _ } => {
-            check_hand_over(name, pre, resource, &fresh.etcd)
-        }
+        Effect::RetireReplicaSet { name, owner: _ } => check_hand_over(name, pre, resource, fresh),
         Effect::SetImage { name, image, .. } => {
             check_data(image, pre, &fresh.etcd)?;
             check_restart(name, pre, resource, object, &fresh.etcd)

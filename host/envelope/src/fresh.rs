@@ -1,6 +1,4 @@
-//! What is read again immediately before an effect, and which effect needs what.
-//!
-//! Does not read: the host fills [`Fresh`].
+//! What is read again immediately before an effect, and which effect needs what. The host fills [`Fresh`].
 
 use std::collections::BTreeMap;
 
@@ -14,6 +12,7 @@ use serde::Deserialize;
 use crate::arguments::InitialCluster;
 use crate::backup::BackupHead;
 use crate::image::asked_version;
+use crate::preconditions::relies_on_claim;
 use crate::restore::RestoreHead;
 
 /// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
@@ -302,12 +301,12 @@ pub fn reads(action: &Action) -> Reads {
             kind: ObjectKind::Pod,
             name,
             grace_seconds: _,
-        } if pre.scaled_to_zero || (pre.recovery && pre.claim_uid.is_some()) => Some(name.clone()),
+        } if relies_on_claim(pre) => Some(name.clone()),
+        Effect::RetireReplicaSet { name, .. } => Some(name.clone()),
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
         | Effect::AnnotatePod { .. }
         | Effect::TakeUpClaim { .. }
-        | Effect::RetireReplicaSet { .. }
         | Effect::SetImage { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }

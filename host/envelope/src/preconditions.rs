@@ -173,6 +173,13 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
     missing
 }
 
+/// Whether a pod is deleted for the next one on the same claim, or for one that sleeps there.
+pub(crate) fn relies_on_claim(pre: &Preconditions) -> bool {
+    let is_next = pre.departed.is_none() && pre.birth_token.is_none() && pre.restore.is_none();
+    let is_named = pre.claim_uid.is_some() || (pre.touches.is_some() && !pre.recovery);
+    pre.scaled_to_zero || (is_next && is_named)
+}
+
 /// Whether an action before this one makes the claim, so that no snapshot can know its uid.
 fn makes_claim(before: &[Action], name: &str) -> bool {
     before.iter().any(|action| {

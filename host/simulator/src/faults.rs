@@ -34,12 +34,13 @@ impl World {
             }
             Fault::DeleteClaim(which) => {
                 if let Some(name) = self.chosen(which) {
-                    // Nobody has taken up yet what an earlier cluster left, and its data is given up with it.
-                    if self.plan.numbered && self.recorded().is_none() {
-                        self.acknowledged.clear();
-                    }
-                    self.delete_claim(&name);
+                    self.condemn(&name);
                     self.delete_pod(&name, None);
+                }
+            }
+            Fault::CondemnClaim(which) => {
+                if let Some(name) = self.chosen(which) {
+                    self.condemn(&name);
                 }
             }
             Fault::CutNode(which) => self.node_away(which, Node::Cut),
@@ -111,6 +112,7 @@ impl World {
             | Fault::Kill(_)
             | Fault::DeletePod(_)
             | Fault::DeleteClaim(_)
+            | Fault::CondemnClaim(_)
             | Fault::LoseNode(_)
             | Fault::StaleCache
             | Fault::Restart
@@ -134,6 +136,14 @@ impl World {
         }
         self.changed = true;
         self.settle();
+    }
+
+    fn condemn(&mut self, name: &str) {
+        // Nobody has taken up yet what an earlier cluster left, and its data is given up with it.
+        if self.plan.numbered && self.recorded().is_none() {
+            self.acknowledged.clear();
+        }
+        self.delete_claim(name);
     }
 
     fn fill(&mut self, filling: Filling) {

@@ -78,6 +78,8 @@ pub enum Fault {
     DeletePod(u32),
     /// A pod and its claim are deleted by somebody else.
     DeleteClaim(u32),
+    /// A claim is deleted by somebody else, and goes when its pod does.
+    CondemnClaim(u32),
     /// A node is cut off for a while.
     CutNode(u32),
     /// The members on a node reach no others for a while, and everybody else reaches them.
@@ -181,7 +183,11 @@ impl Plan {
         self.faults.retain(|planned| {
             !matches!(
                 planned.fault,
-                Fault::Wipe(_) | Fault::DeletePod(_) | Fault::DeleteClaim(_) | Fault::LoseNode(_)
+                Fault::Wipe(_)
+                    | Fault::DeletePod(_)
+                    | Fault::DeleteClaim(_)
+                    | Fault::CondemnClaim(_)
+                    | Fault::LoseNode(_)
             )
         });
         self

@@ -199,6 +199,12 @@ pub struct Volume {
 }
 
 impl Volume {
+    /// Whether it is there without its pod, too: nobody deletes the claim, and its volume is not lost.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        self.deleted.is_none() && self.phase != VolumePhase::Lost
+    }
+
     /// Whether it is that cluster's, or was when it was last taken up.
     #[must_use]
     pub fn has_data_of(&self, cluster: &str) -> bool {

@@ -249,7 +249,8 @@ fn formed(
     repair::restore_pods(cluster, situation, living, step);
     issue::issue(cluster, situation, Some(living), step);
     let Some(membership) = living.membership else {
-        let is_taken = upgrade::rescue(cluster, situation, living, step);
+        let is_taken = upgrade::rescue(cluster, situation, living, step)
+            || reshape::rescue_unlisted(cluster, situation, living, step);
         if !zero::say_waking(situation, living, step) {
             lost::say(situation, cluster_id, living, step);
             if !is_taken {
@@ -259,6 +260,7 @@ fn formed(
         return;
     };
     domain::tell(cluster, membership, step);
+    storage::tell_going(living, step);
     consent::retire(cluster, situation, living, step);
     if zero::is_up_again(situation, step) {
         return;

@@ -228,7 +228,10 @@ pub(super) fn check_etcd(
 }
 
 /// A read's answer; no answer is a refusal.
-fn seen<'a, T>(read: &'a Observed<T>, what: &'static str) -> Result<Option<&'a T>, Refusal> {
+pub(super) fn seen<'a, T>(
+    read: &'a Observed<T>,
+    what: &'static str,
+) -> Result<Option<&'a T>, Refusal> {
     match read {
         Observed::Seen(value) => Ok(Some(value)),
         Observed::Absent => Ok(None),

@@ -6,8 +6,9 @@
 use contract::{EtcdView, MemberId, ObjectKind, Preconditions};
 
 use super::membership::{enough, living};
+use super::precondition::seen;
 use crate::quorum::{Votes, quorum};
-use crate::{ObjectHead, Refusal, ResourceHead};
+use crate::{Fresh, ObjectHead, Refusal, ResourceHead};
 
 pub(super) fn check_restart(
     name: &str,
@@ -39,7 +40,7 @@ pub(super) fn check_hand_over(
     name: &str,
     pre: &Preconditions,
     resource: &ResourceHead,
-    etcd: &EtcdView,
+    fresh: &Fresh,
 ) -> Result<(), Refusal> {
     let other = || Refusal::OtherMember {
         pod: name.to_owned(),
@@ -51,9 +52,15 @@ pub(super) fn check_hand_over(
             name: name.to_owned(),
         });
     }
-    let votes = living(resource, etcd)?;
+    let votes = living(resource, &fresh.etcd)?;
     if votes.member_named(name).map(|member| member.id) != Some(touched) {
         return Err(other());
+    }
+    // Its data would go with its pod.
+    if seen(&fresh.claim, "the claim")?.is_none_or(|claim| claim.deleted) {
+        return Err(Refusal::StillMember {
+            member: name.to_owned(),
+        });
     }
     if votes.serves(votes.member(touched)?) {
         others_suffice(&votes, touched)

@@ -266,12 +266,19 @@ impl World {
     /// Acknowledged writes whose last copy is on the disk that goes with this object.
     fn lost_with(&self, kind: ObjectKind, name: &str) -> Vec<u32> {
         let disk = match kind {
-            ObjectKind::Pod => self
-                .kube
-                .pods
-                .get(name)
-                .filter(|pod| pod.api.claim.is_none())
-                .map(|pod| pod.number),
+            ObjectKind::Pod => {
+                self.kube
+                    .pods
+                    .get(name)
+                    .and_then(|pod| match &pod.api.claim {
+                        None => Some(pod.number),
+                        // A claim that is being deleted goes with whoever uses it.
+                        Some(claim) => {
+                            let claim = self.kube.claims.get(claim)?;
+                            claim.api.deleted.map(|_| claim.number)
+                        }
+                    })
+            }
             ObjectKind::PersistentVolumeClaim => {
                 self.kube.claims.get(name).map(|claim| claim.number)
             }

@@ -35,7 +35,10 @@ impl Plan {
         let is_odd = |fault: Fault| {
             matches!(
                 fault,
-                Fault::DeleteClaim(_) | Fault::LoseNode(_) | Fault::Recreate
+                Fault::DeleteClaim(_)
+                    | Fault::CondemnClaim(_)
+                    | Fault::LoseNode(_)
+                    | Fault::Recreate
             )
         };
         plan.faults.retain(|planned| !is_odd(planned.fault));

@@ -129,7 +129,8 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         5..=6 => Fault::Kill(which),
         7 => Fault::Freeze(which),
         8..=10 => Fault::DeletePod(which),
-        11..=12 => Fault::DeleteClaim(which),
+        11 => Fault::DeleteClaim(which),
+        12 => Fault::CondemnClaim(which),
         13..=14 => Fault::CutNode(which),
         15 => Fault::StopNode(which),
         16 => Fault::LoseNode(which),
@@ -157,6 +158,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Kill(_)
         | Fault::DeletePod(_)
         | Fault::DeleteClaim(_)
+        | Fault::CondemnClaim(_)
         | Fault::LoseNode(_)
         | Fault::Restart
         | Fault::Echo

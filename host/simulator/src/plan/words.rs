@@ -75,6 +75,12 @@ impl fmt::Display for Fault {
                 f,
                 "somebody deletes the pod and the claim of member {which}"
             ),
+            Self::CondemnClaim(which) => {
+                write!(
+                    f,
+                    "somebody deletes the claim of member {which}, which its pod holds"
+                )
+            }
             Self::CutNode(which) => write!(f, "node {which} is cut off"),
             Self::Partition(which) => write!(f, "members on node {which} reach no others"),
             Self::StopNode(which) => write!(f, "node {which} is down"),

@@ -12,8 +12,7 @@
 //! itself restarts nothing.
 
 use contract::{
-    EtcdClusterStatus, EventType, FindingKind, Observed, OldLock, Phase, Reason, Volume,
-    VolumePhase, names,
+    EtcdClusterStatus, EventType, FindingKind, Observed, OldLock, Phase, Reason, Volume, names,
 };
 
 use super::repair::BEFORE_REPLACEMENT;
@@ -219,7 +218,7 @@ fn bring_back(cluster: &Cluster, situation: &Situation<'_>, living: &Living<'_>,
     let resource = &situation.snapshot.resource;
     let own = format!("{}-", cluster.name);
     let image = last_image(cluster, situation, living);
-    let is_usable = |volume: &Volume| volume.deleted.is_none() && volume.phase != VolumePhase::Lost;
+    let is_usable = Volume::stays;
     for (name, volume) in living
         .volumes
         .iter()

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::{
-    Action, Effect, EventType, FindingKind, Objects, Reason, Volume, VolumePhase, names,
-};
+use contract::{Action, Effect, EventType, FindingKind, Objects, Reason, Volume, names};
 
 use super::{LATER, SOON, Step};
 use crate::assess::Situation;
@@ -116,7 +114,7 @@ pub(super) fn taking_up(situation: &Situation<'_>, claim: &Volume, from: &str) -
 /// The cluster that a claim which stays belonged to: the one that its annotation names, or nobody where the archived
 /// operator made it. None where it cannot be taken up.
 fn left_by<'a>(situation: &Situation<'a>, claim: &'a Volume) -> Option<&'a str> {
-    if claim.deleted.is_some() || claim.phase == VolumePhase::Lost {
+    if !claim.stays() {
         return None;
     }
     let old = situation.snapshot.old_children();

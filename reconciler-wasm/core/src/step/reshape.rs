@@ -1,16 +1,16 @@
 //! Makes members' pods anew when `spec.pod` or `spec.TLS` changed: one at a time, when everybody is healthy, the leader last.
 //!
 //! A member on a claim keeps its disk, its id and its name: its pod is deleted and made again. One with its data in the
-//! pod, or on a claim that the spec no longer asks for, is replaced by a new member that joins first; this file says
-//! which, `scale` does it. Pods as the archived operator made them are left as they are until
+//! pod, on a claim that the spec no longer asks for, or on one that is being deleted, is replaced by a new member that
+//! joins first; this file says which, `scale` does it. Pods as the archived operator made them are left as they are until
 //! their renewal is asked for.
 
 mod turn;
 
-use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Reason, names};
+use contract::{Effect, EventType, FindingKind, Membership, ObjectKind, Pod, Reason, names};
 
-use super::{SOON, Step, adopt, failures, leave};
-use crate::assess::{Living, Member, Situation};
+use super::{SOON, Step, adopt, ended, failures, leave};
+use crate::assess::{Disk, Living, Member, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
@@ -30,10 +30,20 @@ pub(super) fn is_outdated(cluster: &Cluster, member: &Member<'_>) -> bool {
         || (cluster.renews_old_pods && member.pod.is_some_and(adopt::is_old))
 }
 
-/// Whether a new member must take the place of an outdated one, because the data cannot move with the pod.
+/// Whether a new member must take the place of this one, because its data cannot move to another pod: it is in the pod, and
+/// that is outdated, or nobody can keep its claim.
 pub(super) fn is_to_be_replaced(cluster: &Cluster, member: &Member<'_>) -> bool {
-    is_outdated(cluster, member)
-        && (is_elsewhere(cluster, member) || member.pod.is_some_and(|pod| pod.claim.is_none()))
+    loses_its_disk(member)
+        || is_outdated(cluster, member)
+            && (is_elsewhere(cluster, member) || member.pod.is_some_and(|pod| pod.claim.is_none()))
+}
+
+/// Whether its disk goes with its pod: the claim is being deleted, which Kubernetes does once no pod uses it, and which
+/// cannot be undone, or its volume is gone
+/// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection>).
+pub(super) fn loses_its_disk(member: &Member<'_>) -> bool {
+    member.pod.is_some_and(|pod| pod.claim.is_some())
+        && member.volume.is_some_and(|volume| !volume.stays())
 }
 
 /// Whether the pod was started with other certificates than members are started with now; or, where the data cannot move
@@ -72,6 +82,38 @@ pub(super) fn rescue(
                 .is_some_and(|pod| !pod.running && pod.deleted.is_none())
     });
     stuck.is_some_and(|member| make_anew(cluster, situation, membership, living, member, step))
+}
+
+/// The same where nobody confirms who is a member: a spec that was corrected must reach those who make the quorum. Nobody votes
+/// from a pod that does not run, and its disk stays.
+pub(super) fn rescue_unlisted(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let stuck = living.members.iter().find_map(|member| {
+        let pod = member.pod?;
+        let volume = member.volume?;
+        let is_stuck = !pod.running
+            && pod.deleted.is_none()
+            && pod.claim.is_some()
+            && volume.stays()
+            && member.disk == Disk::Kept
+            && is_outdated(cluster, member)
+            && !is_to_be_replaced(cluster, member);
+        is_stuck.then_some((member, pod, volume))
+    });
+    let Some((member, pod, volume)) = stuck.filter(|_| cluster.tls.can_build()) else {
+        return false;
+    };
+    let resource = &situation.snapshot.resource;
+    let mut action = ended::deletion(situation, pod)
+        .followed_by(build::pod_again(cluster, resource, living, member));
+    action.pre.claim_uid = Some(volume.uid.clone());
+    step.actions.push(action);
+    tell_anew(cluster, situation, (member, pod), step);
+    true
 }
 
 /// Takes one step towards pods of the asked shape. Says whether it did, or waits for the step before.
@@ -158,6 +200,18 @@ fn make_anew(
         .followed_by(build::pod_again(cluster, resource, living, member));
     action.pre.touches = member.id;
     action.pre.healthy_voters = u32::try_from(quorum(voters).min(voters - 1)).ok();
+    step.actions.push(action);
+    tell_anew(cluster, situation, (member, pod), step);
+    true
+}
+
+/// Says why a pod goes whose deletion was asked for just now, or that the API server would not have the next one.
+fn tell_anew(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    (member, pod): (&Member<'_>, &Pod),
+    step: &mut Step,
+) {
     let (reason, cause) = if adopt::is_old(pod) {
         (Reason::RenewingPods, "its renewal was asked for")
     } else if !cluster.tls.fits(member.name, pod) {
@@ -169,9 +223,8 @@ fn make_anew(
         "The pod of {} is made again on its own disk, because {cause}",
         member.name
     );
-    step.actions.push(action);
     step.actions.push(pre::event_of(
-        resource,
+        &situation.snapshot.resource,
         EventType::Normal,
         reason,
         note.clone(),
@@ -180,5 +233,4 @@ fn make_anew(
         step.find_of(FindingKind::Doing, reason, member.name, format!("{note}."));
         step.look_again(SOON, Reason::PodTerminating);
     }
-    true
 }

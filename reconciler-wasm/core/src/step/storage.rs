@@ -10,7 +10,7 @@ use contract::{
 };
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
-use super::{Step, birth::apply};
+use super::{Step, birth::apply, reshape};
 use crate::assess::{Living, Situation};
 use crate::build;
 use crate::pre::{self, ActionExt};
@@ -19,6 +19,25 @@ use crate::validate::Cluster;
 
 /// How often a refused growth is asked for again, and in how long a part of that time.
 const AGAIN: (Millis, Millis) = (Millis::seconds(600), Millis::seconds(15));
+
+/// Says whose disk cannot be kept: a deletion of a claim waits for its pod, and cannot be taken back.
+pub(super) fn tell_going(living: &Living<'_>, step: &mut Step) {
+    for member in living
+        .voters()
+        .filter(|member| reshape::loses_its_disk(member))
+    {
+        step.find_of(
+            FindingKind::Note,
+            Reason::DiskLost,
+            member.name,
+            format!(
+                "The volume claim of {} is being deleted or lost, and what it holds goes with its pod: a new member takes its \
+                 place before it leaves. Do not delete the pod.",
+                member.name
+            ),
+        );
+    }
+}
 
 /// Asks for larger volumes where the spec does, and for claims that stay or go.
 pub(super) fn grow(

@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 
 use contract::{
     ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, RiskyAct, Volume,
-    VolumePhase,
 };
 
 use super::{LATER, SOON, Step, furnish, guard, lost, repair};
@@ -163,7 +162,7 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
     }
     let going = living
         .voters()
-        .find(|member| !member.volume.is_some_and(stays));
+        .find(|member| !member.volume.is_some_and(Volume::stays));
     going.map(|member| {
         let why = format!(
             "the volume claim of {} is being deleted or lost, and what it holds would be gone with the pod. Set \
@@ -172,10 +171,6 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
         );
         (FindingKind::Blocked, why)
     })
-}
-
-fn stays(volume: &Volume) -> bool {
-    volume.deleted.is_none() && volume.phase != VolumePhase::Lost
 }
 
 /// Keeps the members stopped while the size is 0, or while it cannot be followed. Says whether they sleep.
@@ -287,7 +282,7 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
 /// Whether no data goes with the pod: that is on a claim that stays, or it has never run and its claim is gone or lost.
 fn is_harmless(living: &Living<'_>, pod: &Pod) -> bool {
     let volume = living.volumes.get(pod.name.as_str());
-    let is_kept = volume.is_some_and(|volume| stays(volume));
+    let is_kept = volume.is_some_and(|volume| volume.stays());
     let is_going = volume.is_some_and(|volume| volume.deleted.is_some());
     pod.claim.as_deref() == Some(pod.name.as_str()) && (is_kept || (!pod.ran && !is_going))
 }

@@ -1,5 +1,6 @@
 //! A changed `spec.pod` on a living cluster: whose pod is made again next, who makes room for whom, what is waited for.
 
+mod going;
 mod stuck;
 
 use contract::{Effect, Observed, Reason, names};

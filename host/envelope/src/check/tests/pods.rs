@@ -260,3 +260,52 @@ fn a_pod_is_made_and_never_applied_onto_one_that_is_there() {
         3
     );
 }
+
+/// Its data would go with it, and nobody can take the deletion of a claim back.
+#[test]
+fn no_pod_goes_whose_claim_is_being_deleted() {
+    let mut going = fresh();
+    if let Observed::Seen(claim) = &mut going.claim {
+        claim.deleted = true;
+    }
+    assert_eq!(rule(&restart(2), &fresh()), "");
+    assert_eq!(rule(&restart(2), &going), "ObjectChanged");
+    let mut unread = fresh();
+    unread.claim = Observed::Unknown("timed out".to_owned());
+    assert_eq!(rule(&restart(2), &unread), "Unread");
+}
+
+/// Who makes the quorum may be down with a spec that was wrong, and nobody votes from where nothing runs.
+#[test]
+fn a_pod_that_does_not_run_goes_without_a_list_when_its_claim_was_seen_to_stay() {
+    let deletion = |claim: Option<&str>| {
+        let mut deletion = delete(ObjectKind::Pod);
+        deletion.pre.claim_uid = claim.map(str::to_owned);
+        deletion
+    };
+    let lost = || fresh().silent(1).silent(2);
+    let down = || {
+        let mut down = running(false, lost());
+        if let Observed::Seen(head) = &mut down.object {
+            head.claim = Some("a-3".to_owned());
+        }
+        down
+    };
+    assert_eq!(rule(&deletion(Some("uid-claim")), &down()), "");
+    assert_eq!(rule(&deletion(None), &down()), "StillRunning");
+    assert_eq!(rule(&deletion(Some("another")), &down()), "ObjectChanged");
+    let mut up = down();
+    if let Observed::Seen(head) = &mut up.object {
+        head.running = true;
+    }
+    assert_eq!(rule(&deletion(Some("uid-claim")), &up), "StillRunning");
+    let mut going = down();
+    if let Observed::Seen(claim) = &mut going.claim {
+        claim.deleted = true;
+    }
+    assert_eq!(rule(&deletion(Some("uid-claim")), &going), "ObjectChanged");
+    assert_eq!(
+        rule(&deletion(Some("uid-claim")), &running(false, lost())),
+        "StillRunning"
+    );
+}

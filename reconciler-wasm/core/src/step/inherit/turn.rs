@@ -3,8 +3,7 @@
 //! Whether a cluster is taken over at all, and when that has ended, is [`super`]'s.
 
 use contract::{
-    ClusterId, Effect, EventType, FindingKind, Membership, OldChildren, OldSet, Pod, Reason,
-    Volume, VolumePhase,
+    ClusterId, Effect, EventType, FindingKind, Membership, OldChildren, OldSet, Pod, Reason, Volume,
 };
 
 use super::{finish, leave_alone, obstacle};
@@ -41,7 +40,7 @@ fn turn<'a>(situation: &Situation<'_>, old: &OldChildren<'a>, member: &Member<'a
     if let Some(set) = old.sets.iter().find(|set| set.name == member.name) {
         return Turn::Kept(set);
     }
-    let usable = |claim: &&Volume| claim.deleted.is_none() && claim.phase != VolumePhase::Lost;
+    let usable = |claim: &&Volume| claim.stays();
     match (member.pod, member.volume.filter(usable)) {
         (Some(pod), _) if pod.owner.as_deref() != own => Turn::Ending(pod),
         (Some(pod), Some(_)) if has_ended(pod) && pod.deleted.is_none() => Turn::Ended(pod),
@@ -180,6 +179,17 @@ fn take_next(
         return;
     } else if member.id == leads && living.voters().count() > 1 {
         leave::move_leader(situation, membership, living, member, step);
+        return;
+    }
+    if member.volume.is_some_and(|claim| !claim.stays()) {
+        let words = format!(
+            "The volume claim of {name} is being deleted or lost, and what it holds would go with its pod, so {name} is not taken \
+             over. Raise spec.size where fewer than three members vote; once a new one does, delete the ReplicaSet {set}, and \
+             another member takes the place of {name}.",
+            name = member.name,
+            set = set.name
+        );
+        step.find_of(FindingKind::Blocked, Reason::DiskLost, member.name, words);
         return;
     }
     retire(cluster, situation, membership, living, (member, set), step);

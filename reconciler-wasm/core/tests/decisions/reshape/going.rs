@@ -1,0 +1,72 @@
+//! Pods whose claims are being deleted, and pods that do not run while nobody confirms who is a member.
+
+use contract::{Millis, Observed, Reason};
+
+use super::changed;
+use crate::fixture::{World, effects, healthy, id, reports};
+
+impl World {
+    /// Somebody deleted the member's claim: it goes with the pod.
+    fn with_claim_going(mut self, index: usize) -> Self {
+        if let Observed::Seen(volumes) = &mut self.snapshot.objects.volumes {
+            volumes[index].deleted = Some(Millis(1));
+        }
+        self
+    }
+
+    /// The member's container does not run.
+    fn stopped(mut self, index: usize) -> Self {
+        self.pods()[index].running = false;
+        self.silent(index)
+    }
+}
+
+/// Found by a reader: the pod of a sole member was made again for another label, and the only copy went with its claim.
+#[test]
+fn a_pod_is_not_made_again_while_its_claim_goes_and_its_member_is_replaced() {
+    for size in [1, 2, 3] {
+        let decision = changed(size).with_claim_going(0).decide();
+        let effects = effects(&decision);
+        assert!(
+            !effects.contains(&"Delete Pod shop-m0".to_owned()),
+            "{effects:?}"
+        );
+    }
+    let decision = healthy(1).with_claim_going(0).decide();
+    let grows = |effect: &String| effect.starts_with("AddLearner");
+    assert!(
+        effects(&decision).iter().any(grows),
+        "{:?}",
+        effects(&decision)
+    );
+    assert!(reports(&decision, Reason::DiskLost));
+    let lost = healthy(2).wanting(1).with_claim_going(0).decide();
+    let removal = format!("RemoveMember {}", id(0));
+    let moves = |effect: &String| effect.starts_with("MoveLeader") || *effect == removal;
+    assert!(effects(&lost).iter().any(moves), "{:?}", effects(&lost));
+}
+
+/// Found by a reader: the only pod was made again with a node selector that no node has, and stayed when that was corrected.
+#[test]
+fn without_a_list_a_corrected_spec_reaches_pods_that_do_not_run() {
+    let stuck = || changed(1).stopped(0).without_list();
+    let decision = stuck().decide();
+    assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
+    assert!(reports(&decision, Reason::Reshaping));
+    let mut actions = decision.actions.iter();
+    let deletion = actions.find(|action| action.effect.name() == "Delete");
+    let pre = &deletion.unwrap().pre;
+    let volume = stuck().snapshot.objects.volumes.seen().unwrap()[0]
+        .uid
+        .clone();
+    assert_eq!(pre.claim_uid, Some(volume));
+    assert!(pre.successor.is_some() && pre.touches.is_none());
+    let going = stuck().with_claim_going(0).decide();
+    assert!(effects(&going).is_empty(), "{:?}", effects(&going));
+    let runs = changed(1).silent(0).without_list().decide();
+    assert!(effects(&runs).is_empty(), "{:?}", effects(&runs));
+    let two = changed(3).stopped(1).stopped(2).without_list().decide();
+    assert_eq!(effects(&two), ["Delete Pod shop-m1"]);
+    let fits = healthy(1).stopped(0).without_list().decide();
+    assert!(effects(&fits).is_empty(), "{:?}", effects(&fits));
+}
