@@ -9,7 +9,9 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, birth::apply, budget, leave, noop, reshape, scale, storage};
+use super::{
+    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, storage,
+};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -163,7 +165,7 @@ fn join_pod(
 }
 
 /// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
-/// image, or while no node has room for a claim that is still free.
+/// image, or while no node has room for a claim that is still free. But it holds up no voter's replacement.
 fn is_stuck(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -193,7 +195,8 @@ fn is_stuck(
                 .is_some_and(|why| why.contains("Image"));
         no_image || (pod.unschedulable.is_some() && is_free)
     });
-    !is_hopeless && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+    learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+        && (!is_hopeless || repair::is_replacement_due(cluster, situation, living))
 }
 
 fn wait_for_answer(

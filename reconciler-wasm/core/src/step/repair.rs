@@ -94,6 +94,23 @@ pub(super) fn replace(
     changed
 }
 
+/// Whether some voter is to be replaced, which waits for the learner that is on its way.
+pub(super) fn is_replacement_due(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+) -> bool {
+    living
+        .voters()
+        .filter(|member| !member.is_healthy())
+        .any(|member| {
+            matches!(
+                verdict(cluster, situation, living, member),
+                Verdict::Replace(..)
+            )
+        })
+}
+
 /// Whether some voter is not healthy, so that nothing but its repair is due.
 pub(super) fn is_waiting(living: &Living<'_>) -> bool {
     living.voters().any(|member| !member.is_healthy())

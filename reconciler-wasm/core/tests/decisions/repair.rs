@@ -264,6 +264,35 @@ fn a_learner_is_seen_to_before_a_lost_voter_is_replaced() {
     );
 }
 
+/// One node of five is gone, so nobody takes the new member, and the voter that lost its disk waited for it for ever.
+#[test]
+fn a_learner_that_no_node_takes_makes_room_for_a_lost_voter() {
+    let mut world = healthy(4).wanting(5).with_learner(4, true).silent(4);
+    world.rows()[4].name = String::new();
+    let pod = world.pods().last_mut().unwrap();
+    pod.running = false;
+    pod.unschedulable = Some("didn't match pod anti-affinity rules".to_owned());
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        volumes[4].phase = contract::VolumePhase::Pending;
+    }
+    let world = world.settle();
+    let removal = |index: usize| format!("RemoveMember {}", id(index));
+    assert!(!effects(&world.clone().later(200).decide()).contains(&removal(4)));
+    let mut lost = world.wiped(1);
+    let early = effects(&lost.decide());
+    assert!(!early.contains(&removal(4)), "{early:?}");
+    let late = effects(&lost.clone().later(200).decide());
+    assert!(late.contains(&removal(4)), "{late:?}");
+    assert!(!late.contains(&removal(1)), "{late:?}");
+    lost.rows().pop();
+    let then = effects(&lost.later(210).decide());
+    assert!(then.contains(&removal(1)), "{then:?}");
+    assert!(
+        !then.iter().any(|one| one.starts_with("AddLearner")),
+        "{then:?}"
+    );
+}
+
 /// Found by the simulator: without a quorum, also a member that never said its name may hold the data that counts.
 #[test]
 fn without_a_list_every_remembered_claim_gets_its_pod() {
