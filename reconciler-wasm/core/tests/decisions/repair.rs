@@ -111,6 +111,20 @@ fn a_wiped_disk_is_known_from_the_last_words_of_etcd() {
     assert!(reports(&decision, Reason::DiskLost));
 }
 
+/// Nobody reports the end of a pod on a node that is gone. Whose disk stands is replaced after the same time.
+#[test]
+fn a_lost_disk_under_a_dead_node_waits_no_longer_than_one_that_stands() {
+    let mut world = healthy(3).without_volume(1).silent(1);
+    let now = world.snapshot.now;
+    world.pods()[1].deleted = Some(now);
+    let world = world.settle();
+    let early = world.clone().later(320).decide();
+    assert_eq!(effects(&early), [""; 0]);
+    assert!(reports(&early, Reason::PodTerminating));
+    let late = effects(&world.later(340).decide());
+    assert_eq!(late, [format!("RemoveMember {}", id(1))]);
+}
+
 /// The healthy member holds the only copy: nothing of it, and nothing beside it, may be touched.
 #[test]
 fn two_of_three_disks_gone_destroys_nothing() {
