@@ -13,7 +13,9 @@ use contract::Resource;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 pub(crate) use disruption::disruption_budget;
-pub(crate) use pod::{Filling, Start, filled_pod, pod, pod_again, pod_on_claim, running_image};
+pub(crate) use pod::{
+    Filling, Start, filled_pod, may_learner_be_ready, pod, pod_again, pod_on_claim, running_image,
+};
 pub(crate) use service::{client_service, is_service_as_wanted, peer_service};
 pub(crate) use shape::shape;
 pub(crate) use storage::{access_modes, claim};

@@ -150,7 +150,8 @@ pub(crate) fn check_loss(
     }
 }
 
-/// The voters of the quorum that has equal hashes, at equal revisions and of one version; nobody when there is none.
+/// The voters of the quorum that has equal hashes, at equal revisions; nobody when there is none. Versions of etcd may hash
+/// the same data differently, and none hashes other data to the same.
 fn agreeing(votes: Votes<'_>) -> Vec<MemberId> {
     let voters: Vec<(MemberId, &EndpointStatus)> = votes
         .membership()
@@ -160,9 +161,8 @@ fn agreeing(votes: Votes<'_>) -> Vec<MemberId> {
             Some((member.id, status.filter(|status| status.hash_kv.is_some())?))
         })
         .collect();
-    let alike = |a: &EndpointStatus, b: &EndpointStatus| {
-        a.hash_kv == b.hash_kv && a.revision == b.revision && a.version == b.version
-    };
+    let alike =
+        |a: &EndpointStatus, b: &EndpointStatus| a.hash_kv == b.hash_kv && a.revision == b.revision;
     let camps = voters.iter().map(|(_, one)| {
         let camp = voters.iter().filter(|(_, other)| alike(one, other));
         camp.map(|(id, _)| *id).collect::<Vec<_>>()

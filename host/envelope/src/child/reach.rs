@@ -105,7 +105,8 @@ pub(super) fn judge_budget(
     only(kind, name, "spec", spec, &allowed, refusals);
 }
 
-/// A quorum of who votes and of who is asked for, at least; at most one of all that are known of.
+/// A quorum of who votes and of who is asked for, at least; at most one of all that are known of, or one more than that of
+/// those who vote beside a learner, which older versions of etcd let be Ready.
 fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     let head = ResourceHead::of(&snapshot.resource);
     let confirmed = snapshot
@@ -126,12 +127,15 @@ fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     };
     // Those of an attempt at a birth that was given up may still answer, and learners are about to vote.
     let answering = of(recorded).map_or(0, |list| count(list.members.len()));
+    let with_learner = of(recorded).filter(|list| list.members.iter().any(|member| member.learner));
+    let beside = with_learner.map_or(0, |list| quorum(count(list.voters().count())) + 1);
     let asked = head.size.and_then(|size| u32::try_from(size).ok());
     let asked = asked.filter(|size| *size <= LARGEST).unwrap_or_default();
     let planned = head.birth.map_or(0, |plan| count(plan.members.len()));
     let known = voters.max(asked);
     let remembered = known.max(head.voters).max(planned).max(answering);
-    (quorum(known), quorum(remembered).min(quorum(LARGEST)))
+    let most = quorum(remembered).min(quorum(LARGEST)).max(beside);
+    (quorum(known), most)
 }
 
 fn judge_selector(

@@ -8,16 +8,16 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::metadata;
 use crate::validate::Cluster;
 
-/// A budget that keeps `quorum` members available. Learners are never Ready, so no eviction counts on them.
+/// A budget that keeps `kept` members available. Which of them is a learner it does not know.
 pub(crate) fn disruption_budget(
     cluster: &Cluster,
     resource: &Resource,
-    quorum: usize,
+    kept: usize,
 ) -> PodDisruptionBudget {
     PodDisruptionBudget {
         metadata: metadata(resource, names::disruption_budget(&cluster.name)),
         spec: Some(PodDisruptionBudgetSpec {
-            min_available: Some(IntOrString::Int(i32::try_from(quorum).unwrap_or(i32::MAX))),
+            min_available: Some(IntOrString::Int(i32::try_from(kept).unwrap_or(i32::MAX))),
             selector: Some(LabelSelector {
                 match_labels: Some(cluster.dialect.labels(&cluster.name)),
                 ..LabelSelector::default()

@@ -17,6 +17,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+pub(crate) use container::may_learner_be_ready;
 use container::{container, version_of};
 pub(crate) use fill::Filling;
 pub(crate) use start::Start;

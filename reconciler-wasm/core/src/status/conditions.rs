@@ -20,7 +20,7 @@ use crate::step::Step;
 use crate::step::upgrade::{self, Direction, Plan};
 use crate::validate::Cluster;
 
-const AVAILABLE: &str = "Available";
+pub(crate) const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
 const DEGRADED: &str = "Degraded";
 const SCALING: &str = "Scaling";

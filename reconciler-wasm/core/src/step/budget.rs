@@ -1,4 +1,5 @@
-//! The disruption budget: a quorum of who votes and of who is asked for, and of who is about to vote.
+//! The disruption budget: a quorum of who votes and of who is asked for, and of who is about to vote. One more beside a
+//! learner that may be Ready, for an eviction counts it like a voter.
 //!
 //! Writes it where it differs. A budget of somebody else's is left alone and named.
 
@@ -39,10 +40,12 @@ pub(super) fn keep(
         furnish::say_foreign(ObjectKind::PodDisruptionBudget, &name, &foreign.owner, step);
         return;
     }
+    let kept = least(cluster, living, most);
     // One that was raised for a learner stays until that has its vote.
+    let raised = least(cluster, living, most + 1);
     let is_raised = |found: &DisruptionBudget| {
         let learner = living.and_then(Living::learner);
-        learner.is_some() && is_as_wanted(found, cluster, most + 1)
+        learner.is_some() && is_as_wanted(found, cluster, raised)
     };
     // While nobody confirms who votes, whoever was a learner may have got its vote unseen.
     let is_unknown = living.is_some_and(|living| living.membership.is_none())
@@ -50,12 +53,61 @@ pub(super) fn keep(
     let found = found(situation, &name);
     if !found.is_some_and(|found| {
         found.deleted.is_some()
-            || is_as_wanted(found, cluster, most)
+            || is_as_wanted(found, cluster, kept)
             || is_raised(found)
-            || (is_unknown && keeps_more(found, cluster, most))
+            || (is_unknown && keeps_more(found, cluster, kept))
     }) {
-        apply(cluster, situation, found, most, step);
+        apply(cluster, situation, found, kept, step);
     }
+}
+
+/// What the budget keeps at least, where so many vote or are asked for. An eviction that takes a learner which is Ready for
+/// one of the quorum leaves one voter too few.
+fn least(cluster: &Cluster, living: Option<&Living<'_>>, voters: usize) -> usize {
+    let beside = living
+        .filter(|living| is_learner_counted(cluster, living))
+        .map_or(0, |living| quorum(living.voters().count()) + 1);
+    quorum(voters).max(beside)
+}
+
+fn is_learner_counted(cluster: &Cluster, living: &Living<'_>) -> bool {
+    living.membership.is_some()
+        && living.learner().is_some_and(|learner| {
+            let own = learner.pod.map(|pod| pod.image.as_str());
+            let image = own.or_else(|| build::running_image(living));
+            build::may_learner_be_ready(image.unwrap_or(&cluster.image))
+        })
+}
+
+/// Whether the pod of a learner may be made: what it is counted for is kept before, as [`keep`] writes it.
+pub(super) fn is_ready_for_learner(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+) -> bool {
+    let name = names::disruption_budget(&cluster.name);
+    if !is_learner_counted(cluster, living) || is_out_of_hand(situation, &name) {
+        return true;
+    }
+    let voters = living.voters().count();
+    let kept = least(
+        cluster,
+        Some(living),
+        voters.max(cluster.size.unwrap_or_default()),
+    );
+    found(situation, &name).is_some_and(|found| {
+        found.deleted.is_some()
+            || is_as_wanted(found, cluster, kept)
+            || keeps_more(found, cluster, kept)
+    })
+}
+
+/// Whose pods are still to be taken over, those no budget of ours selects; and one of somebody else's is left alone.
+fn is_out_of_hand(situation: &Situation<'_>, name: &str) -> bool {
+    let Situation { snapshot, .. } = situation;
+    let mut foreign = snapshot.objects.foreign.iter();
+    snapshot.resource.is_being_taken_over()
+        || foreign.any(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, name))
 }
 
 /// Makes the budget keep a quorum of one voter more, before a learner gets its vote. Says whether it may get it: not
@@ -68,27 +120,27 @@ pub(super) fn raise(
 ) -> bool {
     let Situation { snapshot, .. } = situation;
     let name = names::disruption_budget(&cluster.name);
-    let mut foreign = snapshot.objects.foreign.iter();
-    // Whose pods are still to be taken over, those no budget of ours selects.
-    if snapshot.resource.is_being_taken_over()
-        || foreign.any(|foreign| foreign.is(ObjectKind::PodDisruptionBudget, &name))
-    {
+    if is_out_of_hand(situation, &name) {
         return true;
     }
     if matches!(snapshot.objects.disruption_budgets, Observed::Unknown(_)) {
         return false;
     }
     let voters = living.voters().count() + 1;
-    let most = voters.max(cluster.size.unwrap_or_default());
+    let kept = least(
+        cluster,
+        Some(living),
+        voters.max(cluster.size.unwrap_or_default()),
+    );
     let found = found(situation, &name);
-    if found.is_some_and(|found| found.deleted.is_some() || is_as_wanted(found, cluster, most)) {
+    if found.is_some_and(|found| found.deleted.is_some() || is_as_wanted(found, cluster, kept)) {
         return true;
     }
     step.actions.retain(|action| {
         let kind = action.effect.kind();
         kind != Some(ObjectKind::PodDisruptionBudget)
     });
-    apply(cluster, situation, found, most, step);
+    apply(cluster, situation, found, kept, step);
     true
 }
 
@@ -97,17 +149,17 @@ fn found<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a DisruptionBudg
     list.iter().find(|budget| budget.name == name)
 }
 
-fn is_as_wanted(found: &DisruptionBudget, cluster: &Cluster, voters: usize) -> bool {
-    found.min_available.as_deref() == Some(quorum(voters).to_string().as_str())
+fn is_as_wanted(found: &DisruptionBudget, cluster: &Cluster, kept: usize) -> bool {
+    found.min_available.as_deref() == Some(kept.to_string().as_str())
         && found.selector == cluster.dialect.labels(&cluster.name)
 }
 
-fn keeps_more(found: &DisruptionBudget, cluster: &Cluster, voters: usize) -> bool {
+fn keeps_more(found: &DisruptionBudget, cluster: &Cluster, least: usize) -> bool {
     let kept = found
         .min_available
         .as_deref()
         .and_then(|kept| kept.parse().ok());
-    kept.is_some_and(|kept: usize| kept > quorum(voters))
+    kept.is_some_and(|kept: usize| kept > least)
         && found.selector == cluster.dialect.labels(&cluster.name)
 }
 
@@ -115,11 +167,11 @@ fn apply(
     cluster: &Cluster,
     situation: &Situation<'_>,
     found: Option<&DisruptionBudget>,
-    voters: usize,
+    kept: usize,
     step: &mut Step,
 ) {
     let resource = &situation.snapshot.resource;
-    let wanted = build::disruption_budget(cluster, resource, quorum(voters));
+    let wanted = build::disruption_budget(cluster, resource, kept);
     let object = Box::new(Child::PodDisruptionBudget(wanted));
     let mut action = pre::action(resource, Effect::Apply { object });
     step.actions.push(match found {

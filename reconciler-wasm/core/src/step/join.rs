@@ -9,7 +9,9 @@ use contract::{
     VolumePhase,
 };
 
-use super::{LATER, SOON, Step, birth::apply, budget, leave, noop, reshape, scale, storage};
+use super::{
+    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, storage,
+};
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -115,7 +117,7 @@ fn create(
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    if !cluster.tls.can_build() {
+    if !cluster.tls.can_build() || !budget::is_ready_for_learner(cluster, situation, living) {
         return;
     }
     let resource = &situation.snapshot.resource;
@@ -163,7 +165,7 @@ fn join_pod(
 }
 
 /// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
-/// image, or while no node has room for a claim that is still free.
+/// image or a budget, or while no node has room for a claim that is still free. But it holds up no voter's replacement.
 fn is_stuck(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -185,15 +187,19 @@ fn is_stuck(
     let is_free = learner
         .volume
         .is_none_or(|volume| volume.phase == VolumePhase::Pending);
-    let is_hopeless = learner.pod.is_some_and(|pod| {
-        let no_image = build::running_image(living) == Some(pod.image.as_str())
-            && pod
-                .waiting
-                .as_deref()
-                .is_some_and(|why| why.contains("Image"));
-        no_image || (pod.unschedulable.is_some() && is_free)
-    });
-    !is_hopeless && learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+    let has_no_budget =
+        learner.pod.is_none() && !budget::is_ready_for_learner(cluster, situation, living);
+    let is_hopeless = has_no_budget
+        || learner.pod.is_some_and(|pod| {
+            let no_image = build::running_image(living) == Some(pod.image.as_str())
+                && pod
+                    .waiting
+                    .as_deref()
+                    .is_some_and(|why| why.contains("Image"));
+            no_image || (pod.unschedulable.is_some() && is_free)
+        });
+    learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
+        && (!is_hopeless || repair::is_replacement_due(cluster, situation, living))
 }
 
 fn wait_for_answer(

@@ -94,6 +94,23 @@ pub(super) fn replace(
     changed
 }
 
+/// Whether some voter is to be replaced, which waits for the learner that is on its way.
+pub(super) fn is_replacement_due(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+) -> bool {
+    living
+        .voters()
+        .filter(|member| !member.is_healthy())
+        .any(|member| {
+            matches!(
+                verdict(cluster, situation, living, member),
+                Verdict::Replace(..)
+            )
+        })
+}
+
 /// Whether some voter is not healthy, so that nothing but its repair is due.
 pub(super) fn is_waiting(living: &Living<'_>) -> bool {
     living.voters().any(|member| !member.is_healthy())
@@ -140,14 +157,13 @@ fn verdict(
     let down = living.down_for(member, now);
     let name = member.name;
     if member.disk == Disk::Lost {
-        if let Some(pod) = member
+        let is_ending = member
             .pod
-            .filter(|pod| pod.deleted.is_some() && pod.running)
-        {
-            return Verdict::Wait(
-                Reason::PodTerminating,
-                format!("{name}: pod {} is still being terminated.", pod.uid),
-            );
+            .is_some_and(|pod| pod.deleted.is_some() && pod.running);
+        if is_ending && down < BEFORE_REPLACEMENT {
+            let message =
+                format!("{name}: its pod is still being terminated; it is replaced if that lasts.");
+            return Verdict::Wait(Reason::PodTerminating, message);
         }
         return Verdict::Replace(
             Reason::DiskLost,

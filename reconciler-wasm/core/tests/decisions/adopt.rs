@@ -369,6 +369,8 @@ fn peer_urls_are_those_of_etcds_list_whatever_the_spec_says() {
     let mut world = world.settle().with_learner(3, false).later(60);
     world.rows()[3].peer_urls = vec!["http://shop-m3.shop.prod.svc:2380".to_owned()];
     world.snapshot.resource.spec["pod"]["ClusterDomain"] = json!(".cluster.local");
+    // Without it no learner of 3.4 is started.
+    world.snapshot.objects.disruption_budgets = healthy(5).snapshot.objects.disruption_budgets;
     let decision = world.decide();
     let mut findings = decision.report.findings.iter();
     let told = findings.find(|finding| finding.message.contains("spec.pod.ClusterDomain"));

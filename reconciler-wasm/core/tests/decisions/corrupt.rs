@@ -1,7 +1,8 @@
 //! The alarm for corrupt data: a quorum of equal hashes says who is wrong, and without one nothing is lost.
 
 use contract::{
-    Alarm, AlarmKind, ConditionStatus, EndpointStatus, HashKv, MemberId, Observed, Reason,
+    Alarm, AlarmKind, ConditionStatus, EndpointStatus, FindingKind, HashKv, MemberId, Observed,
+    Reason,
 };
 
 use crate::fixture::{World, effects, healthy, id, reports, written};
@@ -36,6 +37,12 @@ fn harms_nobody(world: &World) {
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert!(reports(&decision, Reason::DataCorrupt));
+}
+
+fn blocked(world: &World) -> Option<String> {
+    let findings = world.decide().report.findings.into_iter();
+    let mut blocked = findings.filter(|one| one.kind == FindingKind::Blocked);
+    blocked.next().map(|one| one.message)
 }
 
 /// Row corrupt-wrong-member: etcd 14849, etcd-io 474.
@@ -95,9 +102,6 @@ fn hashes_that_cannot_be_compared_say_nothing() {
     let mut elsewhere = disagreeing(&[7, 7, 8], None);
     elsewhere.hashed(1).hash_kv.as_mut().unwrap().revision = 4_500;
     harms_nobody(&elsewhere);
-    let mut other = disagreeing(&[7, 7, 8], None);
-    other.hashed(1).version = "3.5.35".to_owned();
-    harms_nobody(&other);
     let mut longer = disagreeing(&[7, 7, 8], None);
     longer.hashed(1).revision = Some(5_001);
     harms_nobody(&longer);
@@ -111,12 +115,51 @@ fn only_a_comparable_hash_is_outvoted() {
     harms_nobody(&world);
 }
 
-/// Versions of etcd hash differently.
+/// Versions of etcd may hash the same data differently. The alarm holds the upgrade that would make them one, so a person is
+/// told what to do.
 #[test]
-fn a_hash_of_another_version_outvotes_nobody() {
+fn a_hash_of_another_version_outvotes_nobody_and_is_told_with_the_way_out() {
+    for other in ["3.5.35", "3.6.15"] {
+        let mut world = disagreeing(&[7, 7, 8], None);
+        world.hashed(2).version = other.to_owned();
+        harms_nobody(&world);
+        let told = blocked(&world).unwrap();
+        for words in [
+            "delete pvc shop-m2 --wait=false",
+            "delete pod shop-m2",
+            other,
+        ] {
+            assert!(told.contains(words), "{told}");
+        }
+        let given_up = effects(&world.without_volume(2).silent(2).decide());
+        assert!(
+            given_up.contains(&format!("RemoveMember {}", id(2))),
+            "{given_up:?}"
+        );
+    }
+}
+
+/// In the middle of an upgrade the alarm held the upgrade, and only the upgrade would have made the versions equal.
+#[test]
+fn equal_hashes_agree_whatever_version_they_are_of() {
+    let mut world = disagreeing(&[7, 7, 7], None);
+    world.hashed(2).version = "3.6.15".to_owned();
+    assert_eq!(effects(&world.decide()), ["Disarm CORRUPT"]);
     let mut world = disagreeing(&[7, 7, 8], None);
-    world.hashed(2).version = "3.5.35".to_owned();
-    harms_nobody(&world);
+    world.hashed(1).version = "3.6.15".to_owned();
+    let outvoted = effects(&world.decide());
+    assert_eq!(outvoted[0], format!("RemoveMember {}", id(2)));
+}
+
+/// Nobody writes meanwhile, so a member that has to catch up needs no person for that.
+#[test]
+fn a_member_that_stays_behind_the_quorum_is_told_with_the_way_out_after_a_minute() {
+    let mut world = disagreeing(&[7, 7, 8], None);
+    world.hashed(2).hash_kv.as_mut().unwrap().compact_revision = 3_000;
+    let world = world.settle();
+    assert_eq!(blocked(&world.clone().later(50)), None);
+    let told = blocked(&world.later(70)).unwrap();
+    assert!(told.contains("delete pod shop-m2"), "{told}");
 }
 
 /// Whose alarm stands is not known then.

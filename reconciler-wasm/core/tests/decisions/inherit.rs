@@ -212,6 +212,37 @@ fn the_next_member_waits_until_all_are_well_and_the_leader_comes_last() {
     assert!(!status.taking_over);
 }
 
+/// Before 3.4.29 its probe fails while an alarm stands, so the next member waited for it for ever and nobody knew why.
+#[test]
+fn a_take_over_that_an_alarm_holds_up_is_told_with_the_way_out() {
+    let mut world = under_way().over(1).settle();
+    world.snapshot.etcd.alarms = Observed::Seen(vec![contract::Alarm {
+        member: Some(contract::MemberId(0xa1)),
+        kind: contract::AlarmKind::Nospace,
+    }]);
+    // Newer ones are Ready under it.
+    assert_eq!(
+        effects(&world.decide()),
+        ["RetireReplicaSet ReplicaSet shop-m2"]
+    );
+    world.pods().last_mut().unwrap().ready = false;
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let mut findings = decision.report.findings.iter();
+    let blocked = findings.find(|one| one.kind == FindingKind::Blocked);
+    let message = &blocked.unwrap().message;
+    for words in [
+        "kubectl --namespace prod exec shop-m0-x2x4k -- ",
+        "etcdctl compact REVISION",
+        "etcdctl defrag --cluster",
+        "etcdctl alarm disarm",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
+    world.snapshot.etcd.alarms = Observed::Seen(Vec::new());
+    assert!(!told(&world.decide()).contains("etcdctl"));
+}
+
 /// Somebody's own, or of a member that left long ago: neither holds the others up, and both are named.
 #[test]
 fn what_belongs_to_no_member_is_left_and_named() {

@@ -111,6 +111,20 @@ fn a_wiped_disk_is_known_from_the_last_words_of_etcd() {
     assert!(reports(&decision, Reason::DiskLost));
 }
 
+/// Nobody reports the end of a pod on a node that is gone. Whose disk stands is replaced after the same time.
+#[test]
+fn a_lost_disk_under_a_dead_node_waits_no_longer_than_one_that_stands() {
+    let mut world = healthy(3).without_volume(1).silent(1);
+    let now = world.snapshot.now;
+    world.pods()[1].deleted = Some(now);
+    let world = world.settle();
+    let early = world.clone().later(320).decide();
+    assert_eq!(effects(&early), [""; 0]);
+    assert!(reports(&early, Reason::PodTerminating));
+    let late = effects(&world.later(340).decide());
+    assert_eq!(late, [format!("RemoveMember {}", id(1))]);
+}
+
 /// The healthy member holds the only copy: nothing of it, and nothing beside it, may be touched.
 #[test]
 fn two_of_three_disks_gone_destroys_nothing() {
@@ -261,6 +275,35 @@ fn a_learner_is_seen_to_before_a_lost_voter_is_replaced() {
             .iter()
             .any(|effect| effect.starts_with("RemoveMember")),
         "{effects:?}"
+    );
+}
+
+/// One node of five is gone, so nobody takes the new member, and the voter that lost its disk waited for it for ever.
+#[test]
+fn a_learner_that_no_node_takes_makes_room_for_a_lost_voter() {
+    let mut world = healthy(4).wanting(5).with_learner(4, true).silent(4);
+    world.rows()[4].name = String::new();
+    let pod = world.pods().last_mut().unwrap();
+    pod.running = false;
+    pod.unschedulable = Some("didn't match pod anti-affinity rules".to_owned());
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        volumes[4].phase = contract::VolumePhase::Pending;
+    }
+    let world = world.settle();
+    let removal = |index: usize| format!("RemoveMember {}", id(index));
+    assert!(!effects(&world.clone().later(200).decide()).contains(&removal(4)));
+    let mut lost = world.wiped(1);
+    let early = effects(&lost.decide());
+    assert!(!early.contains(&removal(4)), "{early:?}");
+    let late = effects(&lost.clone().later(200).decide());
+    assert!(late.contains(&removal(4)), "{late:?}");
+    assert!(!late.contains(&removal(1)), "{late:?}");
+    lost.rows().pop();
+    let then = effects(&lost.later(210).decide());
+    assert!(then.contains(&removal(1)), "{then:?}");
+    assert!(
+        !then.iter().any(|one| one.starts_with("AddLearner")),
+        "{then:?}"
     );
 }
 

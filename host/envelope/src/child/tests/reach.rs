@@ -46,6 +46,21 @@ fn a_budget_may_count_a_learner_as_well() {
     assert!(!may_keep(4, &snapshot));
 }
 
+/// Two of three vote beside one that is Ready: an eviction of one of the two would leave no quorum.
+#[test]
+fn a_budget_may_keep_all_beside_a_learner_and_no_more_without_it() {
+    let mut snapshot = snapshot_of(resource());
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        list.members[2].learner = true;
+    }
+    assert!(may_keep(3, &snapshot));
+    assert!(!may_keep(4, &snapshot));
+    if let Observed::Seen(list) = &mut snapshot.etcd.membership {
+        list.members.truncate(2);
+    }
+    assert!(!may_keep(3, &snapshot));
+}
+
 #[test]
 fn a_quorum_is_counted_by_etcds_list() {
     let mut snapshot = snapshot_of(resource());

@@ -161,6 +161,16 @@ fn has_livez(image: &str) -> bool {
     })
 }
 
+/// Whether the kubelet may take a learner of this version for Ready: 3.4 never learned to tell, 3.5 did late
+/// (<https://github.com/etcd-io/etcd/pull/19280>).
+pub(crate) fn may_learner_be_ready(image: &str) -> bool {
+    Version::parse(&version_of(image)).map_or(true, |version| match version.minor {
+        4 => true,
+        5 => version.patch < 19,
+        _ => false,
+    })
+}
+
 fn port(name: &str, number: i32) -> ContainerPort {
     ContainerPort {
         name: Some(name.to_owned()),

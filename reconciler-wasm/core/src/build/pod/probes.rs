@@ -1,8 +1,8 @@
 //! How the kubelet asks a member how it does, and how long it is patient.
 //!
 //! Plain HTTP on the metrics port. Liveness asks `/livez`, which needs no quorum; readiness asks `/readyz`, which does, and
-//! which a learner never passes (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>). Does not know which
-//! versions have them.
+//! which a learner never passes from 3.5.19 on (<https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check>). Does not
+//! know which versions have them.
 
 use contract::{ProbePolicy, names};
 use k8s_openapi::api::core::v1::{HTTPGetAction, Probe};

@@ -3,7 +3,8 @@
 //! Whether a cluster is taken over at all, and when that has ended, is [`super`]'s.
 
 use contract::{
-    ClusterId, Effect, EventType, FindingKind, Membership, OldChildren, OldSet, Pod, Reason, Volume,
+    AlarmKind, ClusterId, Effect, EventType, FindingKind, Membership, OldChildren, OldSet, Pod,
+    Reason, Volume,
 };
 
 use super::{finish, leave_alone, obstacle};
@@ -173,9 +174,10 @@ fn take_next(
             step.look_again(LATER, Reason::MemberUnhealthy);
             return;
         }
-    } else if mend(cluster, situation, membership, living, step)
-        || reshape::waits_for_the_late(living, "the next member", step)
-    {
+    } else if mend(cluster, situation, membership, living, step) {
+        return;
+    } else if reshape::waits_for_the_late(living, "the next member", step) {
+        tell_full(situation, living, step);
         return;
     } else if member.id == leads && living.voters().count() > 1 {
         leave::move_leader(situation, membership, living, member, step);
@@ -193,6 +195,27 @@ fn take_next(
         return;
     }
     retire(cluster, situation, membership, living, (member, set), step);
+}
+
+/// Under an alarm no member is Ready before etcd 3.4.29 and 3.5.12, and room is made only when all have come over.
+fn tell_full(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    if !situation.snapshot.etcd.is_alarmed(AlarmKind::Nospace) {
+        return;
+    }
+    let leads = living.leader();
+    let mut voters = living.voters().filter(|member| member.id == leads);
+    let Some(pod) = voters.next().and_then(|member| member.pod) else {
+        return;
+    };
+    let words = format!(
+        "etcd has no space left and serves only reads and deletes, and with etcd before 3.4.29 and 3.5.12 no member is Ready \
+         meanwhile, so no other one is taken over. The operator makes room once all are; until then it is for you to do, \
+         one command after the other, each after \"kubectl --namespace {} exec {} -- \": \"etcdctl endpoint status \
+         --write-out=json\", which tells the revision; \"etcdctl compact REVISION\"; \"etcdctl defrag --cluster\"; \
+         \"etcdctl alarm disarm\".",
+        situation.snapshot.resource.namespace, pod.name
+    );
+    step.find(FindingKind::Blocked, Reason::NoSpace, words);
 }
 
 /// Sees to those who have come over and are not well, to members that join, and to the number of members. Says whether there
