@@ -100,15 +100,11 @@ pub(super) fn is_replacement_due(
     situation: &Situation<'_>,
     living: &Living<'_>,
 ) -> bool {
-    living
-        .voters()
-        .filter(|member| !member.is_healthy())
-        .any(|member| {
-            matches!(
-                verdict(cluster, situation, living, member),
-                Verdict::Replace(..)
-            )
-        })
+    let mut down = living.voters().filter(|member| !member.is_healthy());
+    down.any(|member| {
+        let verdict = verdict(cluster, situation, living, member);
+        matches!(verdict, Verdict::Replace(..))
+    })
 }
 
 /// Whether some voter is not healthy, so that nothing but its repair is due.
@@ -236,7 +232,7 @@ fn verdict(
         );
     }
     if pod.deleted.is_some() {
-        let next = if member.volume.is_some() {
+        let next = if member.volume.is_some_and(|claim| claim.stays()) {
             "it is made again on its own disk"
         } else {
             "its data goes with it, and a new member takes its place"
@@ -249,7 +245,8 @@ fn verdict(
     let recreations = member.record.map_or(0, |record| record.recreations);
     // A pod that was made again has the same patience as the one before it.
     let waited = down.min(situation.snapshot.now.since(pod.created));
-    if waited >= BEFORE_RECREATION && recreations < RECREATIONS && member.volume.is_some() {
+    let keeps_disk = member.volume.is_some_and(|claim| claim.stays());
+    if waited >= BEFORE_RECREATION && recreations < RECREATIONS && keeps_disk {
         return Verdict::Restart;
     }
     let reason = if pod

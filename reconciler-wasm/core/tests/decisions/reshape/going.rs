@@ -46,6 +46,16 @@ fn a_pod_is_not_made_again_while_its_claim_goes_and_its_member_is_replaced() {
     assert!(effects(&lost).iter().any(moves), "{:?}", effects(&lost));
 }
 
+/// The envelope would refuse it again and again.
+#[test]
+fn a_member_that_is_down_is_not_made_again_while_its_claim_goes() {
+    let deletion = "Delete Pod shop-m2".to_owned();
+    let down = healthy(3).silent(2).settle().later(160);
+    assert!(effects(&down.decide()).contains(&deletion));
+    let going = down.with_claim_going(2).decide();
+    assert!(!effects(&going).contains(&deletion));
+}
+
 /// Found by a reader: the only pod was made again with a node selector that no node has, and stayed when that was corrected.
 #[test]
 fn without_a_list_a_corrected_spec_reaches_pods_that_do_not_run() {
