@@ -38,10 +38,7 @@ pub(super) fn attend(
         create(cluster, situation, membership, living, step);
         return false;
     };
-    if cluster
-        .size
-        .is_some_and(|size| living.voters().count() >= size + scale::spare(cluster, living))
-    {
+    if scale::is_full(cluster, living) {
         let note = format!("{} is not needed any more", learner.name);
         let why = (Reason::ScalingDown, "Member Removed", note);
         take_out(situation, membership, living, (learner, id), why, step);

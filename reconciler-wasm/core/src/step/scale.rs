@@ -25,8 +25,7 @@ pub(super) fn scale(
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
-    // Without members there is nobody to agree on a smaller list: size 0 is a concern of its own.
-    let Some(wanted) = cluster.size.filter(|size| *size > 0) else {
+    let Some(wanted) = wanted(cluster, living) else {
         return false;
     };
     let voters = living.voters().count();
@@ -41,8 +40,26 @@ pub(super) fn scale(
     true
 }
 
+/// Whether there are as many voters as there is room for, so that nobody is to join.
+pub(super) fn is_full(cluster: &Cluster, living: &Living<'_>) -> bool {
+    let wanted = wanted(cluster, living).or(cluster.size);
+    wanted.is_some_and(|wanted| living.voters().count() >= wanted + spare(cluster, living))
+}
+
+/// How many are to vote. Without members there is nobody to agree on a smaller list, so size 0 is a concern of its own; but
+/// whose claim goes with its pod leaves before all are stopped, a sole one once another one has its data.
+fn wanted(cluster: &Cluster, living: &Living<'_>) -> Option<usize> {
+    match cluster.size? {
+        0 if living.voters().any(reshape::loses_its_disk) => {
+            Some(living.voters().count().saturating_sub(1).max(1))
+        }
+        0 => None,
+        size => Some(size),
+    }
+}
+
 /// Members beyond the wanted number: one, while it is to take the place of another one.
-pub(super) fn spare(cluster: &Cluster, living: &Living<'_>) -> usize {
+fn spare(cluster: &Cluster, living: &Living<'_>) -> usize {
     usize::from(
         living
             .voters()

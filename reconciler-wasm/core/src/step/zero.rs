@@ -96,9 +96,9 @@ pub(super) fn fall_asleep(
     if cluster.size != Some(0) || living.membership.is_none() {
         return false;
     }
-    if let Some((kind, why)) = why_not_whole(living) {
+    if let Some(why) = why_not_whole(living) {
         step.find(
-            kind,
+            FindingKind::Waiting,
             Reason::ScaledToZero,
             format!("spec.size is 0, and no member is stopped yet: {why}"),
         );
@@ -125,26 +125,25 @@ pub(super) fn fall_asleep(
 }
 
 /// Why something would be missing if all members were stopped now; none when nothing would.
-fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
-    let waiting = |why: String| Some((FindingKind::Waiting, why));
+fn why_not_whole(living: &Living<'_>) -> Option<String> {
     if let Some(learner) = living.learner() {
-        return waiting(format!(
-            "{} is on its way into the cluster and leaves it first.",
+        return Some(format!(
+            "{} is on its way into the cluster; it gets its vote or leaves first.",
             learner.name
         ));
     }
     if let Some(fresh) = living.voters().find(|member| !member.started) {
-        return waiting(format!("{} has not run yet.", fresh.name));
+        return Some(format!("{} has not run yet.", fresh.name));
     }
     let votes = living.votes();
     if !votes.has_quorum() {
-        return waiting(format!(
+        return Some(format!(
             "{} of {} voters are healthy, and a quorum must be.",
             votes.healthy, votes.voters
         ));
     }
     if let Some(lost) = living.voters().find(|member| member.disk != Disk::Kept) {
-        return waiting(format!("{} has no disk and is replaced first.", lost.name));
+        return Some(format!("{} has no disk and is replaced first.", lost.name));
     }
     let listed: BTreeSet<&str> = living.members.iter().map(|member| member.name).collect();
     // Who is on the way out already needs nobody; on a node that is gone that may take for ever.
@@ -156,7 +155,7 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
     let pods = pods.map(|pod| pod.name.as_str());
     let mut objects = pods.chain(claims.map(|claim| claim.name.as_str()));
     if let Some(left) = objects.find(|name| !listed.contains(name)) {
-        return waiting(format!(
+        return Some(format!(
             "{left} left the cluster and is cleared away first."
         ));
     }
@@ -164,12 +163,11 @@ fn why_not_whole(living: &Living<'_>) -> Option<(FindingKind, String)> {
         .voters()
         .find(|member| !member.volume.is_some_and(Volume::stays));
     going.map(|member| {
-        let why = format!(
-            "the volume claim of {} is being deleted or lost, and what it holds would be gone with the pod. Set \
-             spec.size back; if the claim goes, the member is replaced, and then the size can be 0.",
+        format!(
+            "the volume claim of {} is being deleted or lost, and what it holds would be gone with the pod. It leaves first, a \
+             sole member once another one has its data.",
             member.name
-        );
-        (FindingKind::Blocked, why)
+        )
     })
 }
 

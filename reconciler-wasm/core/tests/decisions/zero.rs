@@ -264,18 +264,30 @@ fn nothing_is_stopped_without_a_quorum() {
     assert_eq!(effects(&decision), [""; 0]);
 }
 
-/// A claim under deletion goes when its pod does, and the data with it.
+/// A claim under deletion goes when its pod does, and the data with it. The simulator found one that people had to see to.
 #[test]
-fn nothing_is_stopped_while_a_claim_waits_for_its_pod_to_go() {
-    let mut world = healthy(3).wanting(0);
-    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
-        volumes[1].deleted = Some(volumes[1].created);
-    }
-    let decision = world.decide();
-    assert_eq!(effects(&decision), [""; 0]);
+fn nobody_is_stopped_before_a_member_whose_claim_goes_has_left() {
+    let going = |size: usize, index: usize| {
+        let mut world = healthy(size).wanting(0);
+        if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+            volumes[index].deleted = Some(volumes[index].created);
+        }
+        world.decide()
+    };
+    let decision = going(3, 1);
+    let leaves = [
+        format!("RemoveMember {}", crate::fixture::id(1)),
+        "Delete Pod shop-m1".to_owned(),
+        "Delete PersistentVolumeClaim shop-m1".to_owned(),
+    ];
+    assert_eq!(effects(&decision), leaves);
     let finding = &decision.report.findings[0];
-    assert_eq!(finding.kind, FindingKind::Blocked);
     assert!(finding.message.contains(&member(1)), "{}", finding.message);
+    let sole = effects(&going(1, 0));
+    let joins = |effect: &String| effect.starts_with("AddLearner");
+    assert!(sole.iter().any(joins), "{sole:?}");
+    let stops = |effect: &String| effect.starts_with("Delete");
+    assert!(!sole.iter().any(stops), "{sole:?}");
 }
 
 #[test]
