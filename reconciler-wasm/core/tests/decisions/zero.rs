@@ -278,7 +278,6 @@ fn nobody_is_stopped_before_a_member_whose_claim_goes_has_left() {
     let leaves = [
         format!("RemoveMember {}", crate::fixture::id(1)),
         "Delete Pod shop-m1".to_owned(),
-        "Delete PersistentVolumeClaim shop-m1".to_owned(),
     ];
     assert_eq!(effects(&decision), leaves);
     let finding = &decision.report.findings[0];
