@@ -355,8 +355,10 @@ impl<'a> Ground<'_, 'a> {
             (Some(pod), _) => pod.claim.is_none(),
             (None, _) => volume.is_none() && !self.has_volumes,
         };
+        // On a claim that is being deleted no other pod starts than the one that runs there.
+        let is_held = pod.is_some_and(|pod| !has_ended(pod));
         let volume = volume.filter(|volume| {
-            volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || pod.is_some())
+            volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || is_held)
         });
         let identity = if in_pod {
             // What is in a pod that ended cannot be had any more.

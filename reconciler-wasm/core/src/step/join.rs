@@ -44,11 +44,15 @@ pub(super) fn attend(
         take_out(situation, membership, living, (learner, id), why, step);
         return true;
     }
-    if learner.disk == Disk::Lost || is_stuck(cluster, situation, living, learner, id) {
-        let complaint = if learner.is_healthy() {
-            hearing::COMPLAINT
-        } else {
-            learner.complaint()
+    let loses_its_disk = reshape::loses_its_disk(learner);
+    if learner.disk == Disk::Lost
+        || loses_its_disk
+        || is_stuck(cluster, situation, living, learner, id)
+    {
+        let complaint = match learner.health {
+            _ if loses_its_disk => "its volume claim is being deleted or lost",
+            Health::Healthy(_) => hearing::COMPLAINT,
+            Health::Unhealthy(_) | Health::Unknown(_) => learner.complaint(),
         };
         let note = format!(
             "Learner {} did not catch up ({complaint}); another one takes its place",

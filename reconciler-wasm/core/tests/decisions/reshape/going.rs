@@ -46,6 +46,39 @@ fn a_pod_is_not_made_again_while_its_claim_goes_and_its_member_is_replaced() {
     assert!(effects(&lost).iter().any(moves), "{:?}", effects(&lost));
 }
 
+/// Found by the simulator: no node took the learner's pod for that, and it was waited for like one that no node has room for.
+#[test]
+fn a_learner_whose_claim_goes_makes_room_for_another_one() {
+    let mut world = healthy(3)
+        .wanting(4)
+        .with_learner(3, true)
+        .with_claim_going(3);
+    let removal = format!("RemoveMember {}", id(3));
+    assert!(effects(&world.decide()).contains(&removal));
+    let pod = &mut world.pods()[3];
+    pod.running = false;
+    pod.unschedulable = Some("persistentvolumeclaim is being deleted".to_owned());
+    assert!(effects(&world.silent(3).decide()).contains(&removal));
+}
+
+/// Found by the simulator: the archived operator's pods never restart, and with one that ended the claim went, too.
+#[test]
+fn a_pod_that_ended_is_left_while_its_claim_goes_and_nobody_has_its_data() {
+    let mut world = healthy(1)
+        .settle()
+        .with_claim_going(0)
+        .stopped(0)
+        .without_list();
+    world.pods()[0].phase = contract::PodPhase::Failed;
+    let decision = world.decide();
+    assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
+    assert!(
+        reports(&decision, Reason::DataLost),
+        "{:?}",
+        decision.report
+    );
+}
+
 /// The envelope would refuse it again and again.
 #[test]
 fn a_member_that_is_down_is_not_made_again_while_its_claim_goes() {
