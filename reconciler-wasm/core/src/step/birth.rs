@@ -256,12 +256,14 @@ pub(super) fn attend(
     );
 }
 
-/// Whether a pod finds no node and another one in its place would fare no better. A claim that is bound, or whose
-/// volume is gone, ties its pod to where it was; a new claim is free.
+/// Whether a pod finds no node and another one in its place would fare no better. A claim that is bound or being deleted, or
+/// whose volume is gone, ties its pod to where it was; a new claim is free.
 fn waits_for_a_node(living: &Living<'_>) -> bool {
     living.pods.values().any(|pod| {
         let claim = living.volumes.get(pod.name.as_str());
-        pod.unschedulable.is_some() && claim.is_none_or(|claim| claim.phase == VolumePhase::Pending)
+        let is_free =
+            claim.is_none_or(|claim| claim.phase == VolumePhase::Pending && claim.stays());
+        pod.unschedulable.is_some() && is_free
     })
 }
 
