@@ -50,7 +50,7 @@ pub const DEFINITION: &str = "etcdclusters.etcd.database.coreos.com";
 /// How long ten looks may take, on a machine that does much else.
 const LOOKS: Duration = Duration::from_secs(120);
 /// How long the operator may take to start, on a machine that does much else.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(180);
 
 /// What all scenarios share.
 #[derive(Clone)]
