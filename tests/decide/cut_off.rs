@@ -6,6 +6,7 @@ use contract::{LEARNER_UNHEARD, Snapshot};
 use simulator::{Deed, Fact, Fault, History, Plan, Planned, simulate};
 
 use super::goal::{is_goal, is_hopeless};
+use super::properties::quiet;
 use super::told::tell;
 use super::{Court, violations};
 
@@ -19,29 +20,13 @@ const STEP: usize = if cfg!(debug_assertions) { 20 } else { 10 };
 const LASTS: i64 = 400_000;
 
 fn plan(size: i64, cut: Option<(i64, u32)>) -> Plan {
-    let grows = Planned {
-        at: GROWS_AT,
-        lasts: 0,
-        fault: Fault::Resize(size + 1),
-    };
-    let cut = cut.map(|(at, node)| Planned {
+    let mut plan = quiet(size, &[(GROWS_AT, Fault::Resize(size + 1))]);
+    plan.faults.extend(cut.map(|(at, node)| Planned {
         at,
         lasts: LASTS,
         fault: Fault::Partition(node),
-    });
-    Plan {
-        seed: 7,
-        size,
-        version: None,
-        through: false,
-        claims: true,
-        local: false,
-        tls: false,
-        old: None,
-        numbered: false,
-        faults: [grows].into_iter().chain(cut).collect(),
-        mishaps: Vec::new(),
-    }
+    }));
+    plan
 }
 
 /// The history, and whether a vote was asked for that the operator's own look refused.

@@ -179,10 +179,9 @@ fn p6_one_membership_change_at_a_time_and_learners_first() {
     });
 }
 
-/// The plans whose every action is crashed around: birth, growth, shrinking, replacement, an upgrade, certificates,
-/// adoption, size 0.
-fn walks() -> Vec<(&'static str, Plan)> {
-    let quiet = |size, faults: &[(i64, Fault)]| Plan {
+/// A cluster on claims in which nothing goes wrong but these, none of which lasts.
+pub(crate) fn quiet(size: i64, faults: &[(i64, Fault)]) -> Plan {
+    Plan {
         seed: 7,
         size,
         version: None,
@@ -201,7 +200,12 @@ fn walks() -> Vec<(&'static str, Plan)> {
             })
             .collect(),
         mishaps: Vec::new(),
-    };
+    }
+}
+
+/// The plans whose every action is crashed around: birth, growth, shrinking, replacement, an upgrade, certificates,
+/// adoption, size 0.
+fn walks() -> Vec<(&'static str, Plan)> {
     let upgrade = Plan {
         version: Some(Release::new(5, 35)),
         ..quiet(3, &[(60_000, Fault::Version(Release::new(6, 16)))])

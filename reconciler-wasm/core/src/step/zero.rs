@@ -209,15 +209,14 @@ pub(super) fn stay_asleep(
         .copied()
         .partition(|pod| pod.deleted.is_none() && !is_harmless(living, pod));
     for pod in &held {
-        let namespace = &situation.snapshot.resource.namespace;
         step.find_of(
             FindingKind::Blocked,
             Reason::ScaledToZero,
             &pod.name,
             format!(
                 "spec.size is 0, and {0} is not stopped: it has no volume claim that stays, so what it holds would be gone with the \
-                 pod. Set spec.size to 1, 3, 5 or 7; once the members answer again, delete that pod (kubectl \
-                 --namespace {namespace} delete pod {0}), and when a new member has taken its place, set spec.size to 0.",
+                 pod. Set spec.size to 1, 3, 5 or 7; a new member takes its place once the members answer again, and then the \
+                 size can be 0.",
                 pod.name
             ),
         );
