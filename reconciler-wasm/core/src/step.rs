@@ -27,6 +27,7 @@ mod lost;
 mod noop;
 mod old_peers;
 mod old_pods;
+mod order;
 mod recover;
 mod renew;
 mod repair;
@@ -171,6 +172,7 @@ pub(crate) fn step(cluster: &Cluster, situation: &Situation<'_>) -> Step {
         } else {
             step.findings.extend(cluster.tls.findings());
             take(cluster, situation, &mut step);
+            order::hold_back_failing(situation, &mut step);
             failures::tell(outcomes, &mut step);
             if let Stage::Formed { living, .. } = &situation.stage {
                 failures::tell_broken_connections(
@@ -243,7 +245,6 @@ fn formed(
     let is_alone = strangers::tell(cluster, situation, step);
     furnish::furnish_clients(cluster, situation, is_sealed && is_alone, step);
     if zero::fall_asleep(cluster, situation, living, step) {
-        furnish::hold_back_failing(situation, step);
         return;
     }
     repair::restore_pods(cluster, situation, living, step);
@@ -257,6 +258,8 @@ fn formed(
                 consent::begin(cluster, situation, cluster_id, living, step);
             }
         }
+        // Members that end on full disks come back on larger ones.
+        storage::grow(cluster, situation, living, step);
         return;
     };
     domain::tell(cluster, membership, step);
@@ -266,7 +269,7 @@ fn formed(
         return;
     }
     if corrupt::attend(situation, membership, living, step) {
-        furnish::hold_back_failing(situation, step);
+        storage::grow(cluster, situation, living, step);
         return;
     }
     depart::finish(cluster, situation, living, step);
@@ -288,7 +291,6 @@ fn formed(
         upgrade::roll(cluster, situation, membership, living, step);
     }
     storage::grow(cluster, situation, living, step);
-    furnish::hold_back_failing(situation, step);
 }
 
 const fn rank(kind: FindingKind) -> u8 {

@@ -112,7 +112,6 @@ pub(super) fn take_over(
     let before = step.actions.len();
     bring_back(cluster, situation, living, step);
     let is_making = step.actions.len() > before;
-    furnish::hold_back_failing(situation, step);
     if are_starting(situation, living, is_making) {
         step.find(
             FindingKind::Waiting,

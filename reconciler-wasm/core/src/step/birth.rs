@@ -96,7 +96,6 @@ fn begin(
     for name in &birth.members {
         start(cluster, situation, &birth, name, None, step);
     }
-    furnish::hold_back_failing(situation, step);
     step.look_again(SOON, Reason::Forming);
     step.birth = Some(birth);
 }
@@ -207,7 +206,6 @@ pub(super) fn attend(
             Some(_) => {}
         }
     }
-    furnish::hold_back_failing(situation, step);
     image::say_at_birth(living, step);
     let waiting: Vec<String> = living
         .members

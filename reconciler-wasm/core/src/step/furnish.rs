@@ -2,9 +2,7 @@
 //!
 //! Writes what differs and nothing else. An object of somebody else is left alone and named.
 
-use contract::{
-    Action, Child, Effect, FindingKind, ObjectKind, Observed, OutcomeKind, Reason, Service, names,
-};
+use contract::{Child, Effect, FindingKind, ObjectKind, Observed, Reason, Service, names};
 
 use super::{LATER, Step, budget};
 use crate::assess::{Living, Situation};
@@ -72,32 +70,6 @@ pub(super) fn is_obstructed(cluster: &Cluster, situation: &Situation<'_>, step: 
         return true;
     }
     false
-}
-
-/// Moves to the end what did not get done last time and bears on no vote, so that it holds up nothing else: writes around
-/// the members that failed, and certificates, which a wrong clock refuses as well. A budget bears on the vote that is given
-/// after it.
-pub(super) fn hold_back_failing(situation: &Situation<'_>, step: &mut Step) {
-    let outcomes = &situation.snapshot.outcomes;
-    let is_promotion = |action: &Action| matches!(action.effect, Effect::Promote { .. });
-    let promotes = step.actions.iter().any(is_promotion);
-    let is_failing = |kind: ObjectKind| {
-        (kind == ObjectKind::Service || kind == ObjectKind::PodDisruptionBudget && !promotes)
-            && outcomes
-                .iter()
-                .any(|past| past.kind == Some(kind) && past.outcome == OutcomeKind::Failed)
-    };
-    let is_unissued = outcomes.iter().any(|past| {
-        past.effect == "Issue" && matches!(past.outcome, OutcomeKind::Failed | OutcomeKind::Refused)
-    });
-    step.actions.sort_by_key(|action| {
-        let is_write = matches!(action.effect, Effect::Apply { .. });
-        let issuing = Reason::IssuingCertificates.name();
-        // Its event follows it and must not be told without it.
-        let is_issue = matches!(action.effect, Effect::Issue { .. })
-            || matches!(&action.effect, Effect::Event { reason, .. } if reason == issuing);
-        (is_write && action.effect.kind().is_some_and(is_failing)) || (is_unissued && is_issue)
-    });
 }
 
 fn services<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a Service> {

@@ -4,7 +4,7 @@
 
 use contract::{ClusterId, FindingKind, Membership, Millis, Observed, Reason};
 
-use super::{Step, consent, repair};
+use super::{Step, consent, last_words, repair};
 use crate::assess::{Disk, Living, Situation, name_of};
 use crate::quorum;
 
@@ -48,7 +48,11 @@ pub(super) fn say(
         let complaints: Vec<String> = living
             .voters()
             .filter(|member| !member.is_healthy())
-            .map(|member| format!("{}: {}", member.name, repair::lost_words(member)))
+            .map(|member| {
+                let ended = member.pod.map_or(String::new(), last_words::of);
+                let ended = ended.trim_end_matches('.').replacen(' ', ". ", 1);
+                format!("{}: {}{ended}", member.name, repair::lost_words(member))
+            })
             .collect();
         let all_lost = living.voters().all(|member| member.disk == Disk::Lost);
         let (kind, reason, way) = if all_lost {

@@ -187,7 +187,6 @@ pub(super) fn stay_asleep(
     if cluster.size == Some(0) {
         stop(situation, living, step);
     }
-    furnish::hold_back_failing(situation, step);
     if !repair::can_return(living) {
         lost::say(situation, cluster_id, living, step);
         return true;

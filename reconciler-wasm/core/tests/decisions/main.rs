@@ -19,6 +19,7 @@ mod hearing;
 mod inherit;
 mod late;
 mod old_peers;
+mod order;
 mod peers;
 mod pods;
 mod repair;

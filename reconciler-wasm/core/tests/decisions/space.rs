@@ -336,6 +336,24 @@ fn what_was_refused_is_announced_anew_and_what_failed_is_not() {
     }
 }
 
+/// A quota or a policy refuses a pod for as long as it stands; meanwhile clients wait for room.
+#[test]
+fn a_pod_that_is_refused_holds_up_no_cure() {
+    let mut world = full(3, 97).silent(2).without_pod(2);
+    world.snapshot.outcomes = vec![PastOutcome {
+        effect: "Apply".to_owned(),
+        kind: Some(contract::ObjectKind::Pod),
+        target: member(2),
+        outcome: OutcomeKind::Failed,
+        message: "exceeded quota: small".to_owned(),
+    }];
+    let effects = effects(&world.decide());
+    let pod = format!("Apply Pod {}", member(2));
+    assert_eq!(effects.last(), Some(&pod), "{effects:?}");
+    let is_cure = |effect: &String| effect.starts_with("Compact");
+    assert!(effects.iter().any(is_cure), "{effects:?}");
+}
+
 /// Members before 3.6 do not tell their quota.
 #[test]
 fn the_quota_of_old_members_is_read_from_the_spec() {

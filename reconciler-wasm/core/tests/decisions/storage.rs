@@ -40,6 +40,41 @@ fn volumes_grow_to_what_the_spec_asks_for() {
     assert!(reports(&decision, Reason::VolumeGrowing));
 }
 
+/// Disks that are full end all members at once, and room is the way out that people are told.
+#[test]
+fn volumes_grow_without_a_quorum_and_beside_corrupt_data_too() {
+    let all = [0, 1, 2].map(|index| format!("Apply PersistentVolumeClaim {}", member(index)));
+    let lost = (0..3).fold(asking("2Gi"), World::silent).without_list();
+    let grown = effects(&lost.decide());
+    assert!(all.iter().all(|claim| grown.contains(claim)), "{grown:?}");
+    let mut doubted = asking("2Gi");
+    doubted.snapshot.etcd.alarms = Observed::Seen(vec![contract::Alarm {
+        member: Some(id(1)),
+        kind: contract::AlarmKind::Corrupt,
+    }]);
+    let grown = effects(&doubted.decide());
+    assert!(all.iter().all(|claim| grown.contains(claim)), "{grown:?}");
+}
+
+#[test]
+fn who_has_no_room_without_a_quorum_is_told_the_way_out() {
+    let mut world = (0..3).fold(healthy(3), World::silent).without_list();
+    for pod in world.pods() {
+        pod.running = false;
+        pod.last_exit = Some(contract::LastExit {
+            code: 2,
+            reason: "Error".to_owned(),
+            message: "panic: write /var/etcd/wal: no space left on device".to_owned(),
+            at: None,
+        });
+    }
+    let decision = world.decide();
+    let mut findings = decision.report.findings.iter();
+    let lost = findings.find(|finding| finding.reason == Reason::QuorumLost);
+    let words = &lost.unwrap().message;
+    assert!(words.contains("let the volumes grow"), "{words}");
+}
+
 #[test]
 fn the_same_size_in_other_letters_changes_nothing() {
     assert_eq!(effects(&asking("1024Mi").decide()), [""; 0]);
