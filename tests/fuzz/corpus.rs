@@ -1,4 +1,5 @@
-//! The committed documents of each target, and how they are made; and those that living worlds make anew in each run.
+//! The committed documents of each target, and how they are made; and those that living worlds make anew in each run. Those
+//! with a name in place of a number are written by hand: an object of each kind.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,13 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use contract::{Decision, Resource, Snapshot};
+use contract::{Decision, MODULE_KIND, ReconcilerModuleSpec, Resource, Snapshot};
 use host::observe::project;
 use host::recorder::Recording;
+use host::registry::Reference;
+use host::signature::PublicKey;
+use serde::Deserialize;
+use serde_json::Value;
 use simulator::Choice;
 
 use crate::worlds::worlds;
@@ -82,6 +86,10 @@ impl Target {
             Self::Resource => {
                 if let Ok(object) = serde_json::from_slice(bytes) {
                     let resource = project::resource(object);
+                    if resource.kind == MODULE_KIND {
+                        read_module(&resource.spec, reached);
+                        return;
+                    }
                     for (_, _, snapshot) in worlds().iter().take(2) {
                         let snapshot = Snapshot {
                             resource: resource.clone(),
@@ -155,6 +163,25 @@ fn judge(decision: &Decision, reached: &Reached) {
         let is_lost = branch.truth().confirmed && !after.truth().confirmed;
         assert!(!is_lost, "{name}: the quorum is lost: {decision:?}");
     }
+}
+
+/// What a ReconcilerModule names is read again as it is told.
+fn read_module(spec: &Value, reached: &Reached) {
+    let Ok(spec) = ReconcilerModuleSpec::deserialize(spec) else {
+        return;
+    };
+    Reached::count(&reached.read);
+    let reference = spec
+        .source
+        .oci
+        .map(|oci| oci.reference.parse::<Reference>());
+    if let Some(Ok(reference)) = reference {
+        let again = reference.to_string().parse::<Reference>();
+        assert_eq!(again.expect("it is one"), reference);
+    }
+    let key = spec.signature.and_then(|signature| signature.public_key);
+    // A refusal in words is an answer.
+    let _ = key.map(|text| PublicKey::parse(&text));
 }
 
 fn read_recording(bytes: &[u8], reached: &Reached) {
