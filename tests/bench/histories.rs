@@ -5,7 +5,7 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use tests::cargo;
+use tests::{cargo, pace};
 use tokio::process::Command;
 
 use crate::figure::{Aim, Figure};
@@ -13,8 +13,6 @@ use crate::part::Bench;
 
 /// Histories of one sample: enough that the start does not count.
 const HISTORIES: u64 = 20_000;
-/// A hundred thousand within two minutes.
-const AIM: f64 = 50_000.0;
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
     let mut rates = Vec::new();
@@ -23,7 +21,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<Vec<Figure>> {
         rates.push(rate(first).await?);
     }
     Ok(vec![
-        Figure::median("histories_per_min", "histories", rates).aiming_at(Aim::AtLeast(AIM)),
+        Figure::median(pace::HISTORIES, "histories", rates).aiming_at(Aim::AtLeast(pace::AIM)),
     ])
 }
 
@@ -39,12 +37,11 @@ async fn rate(first: u64) -> Result<f64> {
         .output()
         .await
         .context("cargo cannot be started")?;
-    let told = String::from_utf8_lossy(&test.stderr);
-    ensure!(test.status.success(), "the histories fail:\n{told}");
-    let words = told.split_whitespace().collect::<Vec<_>>();
-    let pace = words
-        .windows(3)
-        .find(|words| words[1..] == ["a", "minute"])
-        .and_then(|words| words[0].parse().ok());
-    pace.with_context(|| format!("the test says no pace: {told}"))
+    let told = String::from_utf8_lossy(&test.stdout);
+    ensure!(
+        test.status.success(),
+        "the histories fail:\n{told}{}",
+        String::from_utf8_lossy(&test.stderr)
+    );
+    pace::told(&told).with_context(|| format!("the test says no pace: {told}"))
 }

@@ -85,7 +85,7 @@ impl Part {
                 "decision_native_us",
             ],
             Self::Replays => &["replay_per_s"],
-            Self::Histories => &["histories_per_min"],
+            Self::Histories => &[tests::pace::HISTORIES],
             Self::Swaps => &[
                 "swap_ms",
                 "swap_missed",

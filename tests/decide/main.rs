@@ -123,6 +123,7 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "what runs it reads the pace")]
 fn no_history_breaks_a_promise() {
     let seeds = seeds_of(number("SIMULATOR_HISTORIES", HISTORIES));
     let began = Instant::now();
@@ -130,7 +131,7 @@ fn no_history_breaks_a_promise() {
     let took = began.elapsed();
     let (first, count) = (seeds[0], seeds.len());
     let rate = count as u128 * 60_000 / took.as_millis().max(1);
-    eprintln!("{count} histories from seed {first} on in {took:.1?}: {rate} a minute");
+    println!("{count} histories from seed {first} on in {took:.1?}: {rate} a minute");
 }
 
 /// The lease is no fence: who lost it may still act, and a clock may tell anything.

@@ -7,6 +7,7 @@ pub mod cargo;
 pub mod kubectl;
 pub mod olm;
 pub mod operator;
+pub mod pace;
 pub mod pods;
 pub mod program;
 pub mod registry;

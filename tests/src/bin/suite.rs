@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use ::tests::pace;
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use clap::Parser;
@@ -231,6 +232,9 @@ fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
     for line in BufReader::new(output).lines() {
         let line = line.context("the program's output cannot be read")?;
         println!("{line}");
+        if let Some(pace) = pace::told(&line) {
+            note(pace)?;
+        }
         if step.counts == Counts::ItsTests {
             count(&line, sum);
         }
@@ -239,6 +243,19 @@ fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
         .wait()
         .context("the program's end cannot be seen")?
         .success())
+}
+
+/// Keeps the pace of the histories beside the figures of the benchmarks.
+fn note(pace: f64) -> Result<()> {
+    let target = MetadataCommand::new().no_deps().exec()?.target_directory;
+    let file = target.join("bench.json");
+    pace::note(file.as_std_path(), pace)?;
+    println!(
+        "{}: {pace}, {} aimed at; written to {file}",
+        pace::HISTORIES,
+        pace::AIM
+    );
+    Ok(())
 }
 
 /// Reads one line of the test harness: a test that failed, or a binary's result.
