@@ -5,8 +5,8 @@
 mod hearing;
 
 use contract::{
-    Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis, Reason,
-    VolumePhase,
+    AlarmKind, Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis,
+    Reason, VolumePhase,
 };
 
 use super::{
@@ -41,6 +41,19 @@ pub(super) fn attend(
     if scale::is_full(cluster, living) {
         let note = format!("{} is not needed any more", learner.name);
         let why = (Reason::ScalingDown, "Member Removed", note);
+        take_out(situation, membership, living, (learner, id), why, step);
+        return true;
+    }
+    // The alarm may last until that voter is gone, and the learner gets no vote before the alarm has ended.
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
+        && repair::is_replacement_due(cluster, situation, living)
+    {
+        let note = format!(
+            "Members disagree on their data, and nobody can tell what learner {} has; it makes room for a voter that is to be \
+             replaced",
+            learner.name
+        );
+        let why = (Reason::DataCorrupt, Reason::DataCorrupt.name(), note);
         take_out(situation, membership, living, (learner, id), why, step);
         return true;
     }
@@ -236,6 +249,20 @@ fn promote_or_wait(
     step: &mut Step,
 ) {
     let name = learner.name;
+    // Whoever leads may be the one in the wrong, and a learner has what its leader has.
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::DataCorrupt,
+            name,
+            format!(
+                "New member {name} gets no vote while members disagree on their data: what it has may be of one that is in \
+                 the wrong. It votes once the alarm CORRUPT has ended."
+            ),
+        );
+        step.look_again(LATER, Reason::DataCorrupt);
+        return;
+    }
     if leading(living).is_none() {
         step.find_of(
             FindingKind::Waiting,
