@@ -31,7 +31,7 @@ enum Turn<'a> {
     /// Its claim is this cluster's, and it has no pod.
     Down(&'a Volume),
     /// It has come over, and its pod has ended for good.
-    Ended(&'a Pod),
+    Ended(&'a Pod, &'a Volume),
     /// It has come over, or has no disk to come over on.
     Over,
 }
@@ -44,7 +44,9 @@ fn turn<'a>(situation: &Situation<'_>, old: &OldChildren<'a>, member: &Member<'a
     let usable = |claim: &&Volume| claim.stays();
     match (member.pod, member.volume.filter(usable)) {
         (Some(pod), _) if pod.owner.as_deref() != own => Turn::Ending(pod),
-        (Some(pod), Some(_)) if has_ended(pod) && pod.deleted.is_none() => Turn::Ended(pod),
+        (Some(pod), Some(claim)) if has_ended(pod) && pod.deleted.is_none() => {
+            Turn::Ended(pod, claim)
+        }
         (Some(_), _) | (None, None) => Turn::Over,
         (None, Some(claim)) if claim.owner.as_deref() == own => Turn::Down(claim),
         (None, Some(claim)) if claim.owner.is_none() => Turn::Free(claim),
@@ -72,7 +74,7 @@ pub(super) fn go_on(
         match turn(situation, old, member) {
             Turn::Kept(set) => kept.push((member, set)),
             Turn::Over => {}
-            turn @ (Turn::Ending(_) | Turn::Free(_) | Turn::Down(_) | Turn::Ended(_)) => {
+            turn @ (Turn::Ending(_) | Turn::Free(_) | Turn::Down(_) | Turn::Ended(..)) => {
                 is_on_the_way = true;
                 bring_over(cluster, situation, living, (member, &turn), step);
             }
@@ -120,8 +122,8 @@ fn bring_over(
             step.actions.push(action);
             "its pod is made on its own disk"
         }
-        Turn::Ended(pod) => {
-            step.actions.push(ended::deletion(situation, pod));
+        Turn::Ended(pod, claim) => {
+            step.actions.push(ended::deletion_on(situation, pod, claim));
             "its pod has ended, and is made again"
         }
         Turn::Ending(pod) if pod.deleted.is_none() => {
