@@ -10,7 +10,7 @@ use contract::{
 };
 
 use super::{
-    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, storage,
+    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, space, storage,
 };
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
@@ -179,7 +179,8 @@ fn join_pod(
 }
 
 /// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
-/// image or a budget, or while no node has room for a claim that is still free. But it holds up no voter's replacement.
+/// image or a budget, or while no node has room for a claim that is still free. But it holds up no voter's replacement,
+/// and no room that is to be made.
 fn is_stuck(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -213,7 +214,9 @@ fn is_stuck(
             no_image || (pod.unschedulable.is_some() && is_free)
         });
     learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
-        && (!is_hopeless || repair::is_replacement_due(cluster, situation, living))
+        && (!is_hopeless
+            || repair::is_replacement_due(cluster, situation, living)
+            || space::is_held_up(situation, living))
 }
 
 fn wait_for_answer(
