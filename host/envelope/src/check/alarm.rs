@@ -38,6 +38,14 @@ pub enum AlarmRefusal {
         /// The member.
         member: MemberId,
     },
+    /// Nobody can ask a learner for its hash.
+    #[error(
+        "members disagree on their data, so learner {member} gets no vote: what it has may be of one that is in the wrong"
+    )]
+    Doubtful {
+        /// The learner.
+        member: MemberId,
+    },
     /// An entry of the log that helps nobody.
     #[error(
         "nobody waits for an entry of the log that changes nothing: there is no learner, and a quorum answers"
@@ -148,6 +156,14 @@ pub(crate) fn check_loss(
         Some(member) => Err(AlarmRefusal::InTheRight { member }.into()),
         None => Ok(()),
     }
+}
+
+/// A learner has what its leader has, which may be the one in the wrong.
+pub(super) fn check_vote(learner: MemberId, etcd: &EtcdView) -> Result<(), Refusal> {
+    if etcd.is_alarmed(AlarmKind::Corrupt) {
+        return Err(AlarmRefusal::Doubtful { member: learner }.into());
+    }
+    Ok(())
 }
 
 /// The voters of the quorum that has equal hashes, at equal revisions; nobody when there is none. Versions of etcd may hash

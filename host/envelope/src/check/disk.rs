@@ -91,10 +91,10 @@ pub(super) fn check_pod_deletion(
     let keeps_disk = object.is_some_and(|head| head.claim.is_some());
     let Some(touched) = pre.touches else {
         // On a claim that was seen to stay, one that does not run has no vote and nothing to lose.
-        let is_down = |head: &ObjectHead| pre.claim_uid.is_some() && !head.running && !head.deleted;
-        let is_harmless = object.is_some_and(|head| {
-            (keeps_disk && (head.ended || is_down(head))) || founds_anew(name, head, resource)
-        });
+        let stays = keeps_disk && pre.claim_uid.is_some();
+        let is_down = |head: &ObjectHead| head.ended || (!head.running && !head.deleted);
+        let is_harmless = object
+            .is_some_and(|head| (stays && is_down(head)) || founds_anew(name, head, resource));
         if is_harmless {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 
 use contract::{AlarmKind, EndpointStatus, EtcdView, MemberId, Observed};
 
-use super::alarm::check_loss;
+use super::alarm::{check_loss, check_vote};
 use super::restart::others_suffice;
 use crate::quorum::{Votes, is_unfinished, quorum};
 use crate::{Refusal, ResourceHead};
@@ -56,6 +56,7 @@ pub(super) fn check_promotion(
     if !member.learner || !votes.is_healthy(member) {
         return Err(Refusal::NotHealthyLearner { member: id });
     }
+    check_vote(id, etcd)?;
     nothing_under_way(votes.other_learner(id))?;
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
     enough(votes.healthy_without(None) + 1, quorum(votes.voters() + 1))

@@ -232,7 +232,8 @@ fn bring_back(cluster: &Cluster, situation: &Situation<'_>, living: &Living<'_>,
                 step.actions.push(action);
             }
             Some(pod) if has_ended(pod) && pod.deleted.is_none() => {
-                step.actions.push(ended::deletion(situation, pod));
+                step.actions
+                    .push(ended::deletion_on(situation, pod, volume));
             }
             Some(_) => continue,
         }

@@ -3,7 +3,7 @@
 //!
 //! On a claim such a pod only stands in the way of the next one; its data is on the claim.
 
-use contract::{Action, Effect, FindingKind, ObjectKind, Pod, Reason};
+use contract::{Action, Effect, FindingKind, ObjectKind, Pod, Reason, Volume};
 
 use super::{SOON, Step};
 use crate::assess::{Disk, Living, Situation, has_ended};
@@ -18,10 +18,13 @@ pub(super) fn take_away(situation: &Situation<'_>, living: &Living<'_>, step: &m
         else {
             continue;
         };
-        if pod.claim.is_none() || member.disk != Disk::Kept {
+        let Some(claim) = member.volume.filter(|_| pod.claim.is_some()) else {
+            continue;
+        };
+        if member.disk != Disk::Kept {
             continue;
         }
-        step.actions.push(deletion(situation, pod));
+        step.actions.push(deletion_on(situation, pod, claim));
         step.find_of(
             FindingKind::Doing,
             Reason::PodMissing,
@@ -33,6 +36,13 @@ pub(super) fn take_away(situation: &Situation<'_>, living: &Living<'_>, step: &m
         );
         step.look_again(SOON, Reason::PodMissing);
     }
+}
+
+/// Deletes a pod whose data is on a claim, as long as that stays: with it the last copy would go.
+pub(super) fn deletion_on(situation: &Situation<'_>, pod: &Pod, claim: &Volume) -> Action {
+    let mut action = deletion(situation, pod);
+    action.pre.claim_uid = Some(claim.uid.clone());
+    action
 }
 
 /// Deletes a pod that nothing is lost with.

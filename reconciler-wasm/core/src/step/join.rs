@@ -5,12 +5,13 @@
 mod hearing;
 
 use contract::{
-    Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis, Reason,
-    VolumePhase,
+    AlarmKind, Child, Effect, EndpointStatus, EventType, FindingKind, MemberId, Membership, Millis,
+    Reason, VolumePhase,
 };
 
 use super::{
-    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, storage,
+    LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, space, storage,
+    strangers,
 };
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
@@ -41,6 +42,19 @@ pub(super) fn attend(
     if scale::is_full(cluster, living) {
         let note = format!("{} is not needed any more", learner.name);
         let why = (Reason::ScalingDown, "Member Removed", note);
+        take_out(situation, membership, living, (learner, id), why, step);
+        return true;
+    }
+    // The alarm may last until that voter is gone, and the learner gets no vote before the alarm has ended.
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
+        && repair::is_replacement_due(cluster, situation, living)
+    {
+        let note = format!(
+            "Members disagree on their data, and nobody can tell what learner {} has; it makes room for a voter that is to be \
+             replaced",
+            learner.name
+        );
+        let why = (Reason::DataCorrupt, Reason::DataCorrupt.name(), note);
         take_out(situation, membership, living, (learner, id), why, step);
         return true;
     }
@@ -130,6 +144,9 @@ fn create(
             && member.volume.is_none_or(|volume| volume.deleted.is_none())
     });
     let Some(member) = unmade else { return };
+    if strangers::tell_of_namesake(situation, member.name, step) {
+        return;
+    }
     if cluster.has_volumes() && member.volume.is_none() {
         let claim = build::claim(cluster, resource, member.name);
         step.actions.push(
@@ -166,7 +183,8 @@ fn join_pod(
 }
 
 /// Whether a learner is to make room for another one. Where a new one would fare no better, it is not: without an
-/// image or a budget, or while no node has room for a claim that is still free. But it holds up no voter's replacement.
+/// image or a budget, or while no node has room for a claim that is still free. But it holds up no voter's replacement,
+/// and no room that is to be made.
 fn is_stuck(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -200,7 +218,9 @@ fn is_stuck(
             no_image || (pod.unschedulable.is_some() && is_free)
         });
     learner.in_role_for(situation.snapshot.now) >= LEARNER_PATIENCE
-        && (!is_hopeless || repair::is_replacement_due(cluster, situation, living))
+        && (!is_hopeless
+            || repair::is_replacement_due(cluster, situation, living)
+            || space::is_held_up(situation, living))
 }
 
 fn wait_for_answer(
@@ -236,6 +256,20 @@ fn promote_or_wait(
     step: &mut Step,
 ) {
     let name = learner.name;
+    // Whoever leads may be the one in the wrong, and a learner has what its leader has.
+    if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::DataCorrupt,
+            name,
+            format!(
+                "New member {name} gets no vote while members disagree on their data: what it has may be of one that is in \
+                 the wrong. It votes once the alarm CORRUPT has ended."
+            ),
+        );
+        step.look_again(LATER, Reason::DataCorrupt);
+        return;
+    }
     if leading(living).is_none() {
         step.find_of(
             FindingKind::Waiting,

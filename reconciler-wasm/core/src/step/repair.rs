@@ -186,7 +186,7 @@ fn verdict(
         return Verdict::Wait(Reason::OutOfMemory, message);
     }
     let is_replaced = down >= BEFORE_REPLACEMENT && is_left_behind(cluster, living, member, pod);
-    if let Some(why) = image::problem(pod).filter(|_| !is_replaced) {
+    if let Some(why) = image::problem(pod).filter(|_| !is_replaced && pod.deleted.is_none()) {
         let back = member
             .record
             .filter(|_| upgrade::is_on_its_way(member))

@@ -108,9 +108,8 @@ pub(super) fn rescue_unlisted(
         return false;
     };
     let resource = &situation.snapshot.resource;
-    let mut action = ended::deletion(situation, pod)
+    let action = ended::deletion_on(situation, pod, volume)
         .followed_by(build::pod_again(cluster, resource, living, member));
-    action.pre.claim_uid = Some(volume.uid.clone());
     step.actions.push(action);
     tell_anew(cluster, situation, (member, pod), step);
     true

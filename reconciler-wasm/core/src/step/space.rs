@@ -17,7 +17,9 @@
 mod remedy;
 mod sized;
 
-use contract::{AlarmKind, FindingKind, Membership, Millis, OutcomeKind, Reason, SpaceCure};
+use contract::{
+    AlarmKind, EndpointStatus, FindingKind, Membership, Millis, OutcomeKind, Reason, SpaceCure,
+};
 
 use remedy::{compact, defragment, disarm};
 use sized::{Sized, sized};
@@ -53,7 +55,7 @@ pub(super) fn cure(
         return false;
     }
     let mut record = begun(situation, living);
-    let ended = if let Some(why) = why_later(situation, living) {
+    let ended = if let Some(why) = why_later(cluster, situation, living) {
         step.find(
             FindingKind::Waiting,
             Reason::NoSpace,
@@ -123,7 +125,7 @@ fn begun(situation: &Situation<'_>, living: &Living<'_>) -> SpaceCure {
 }
 
 /// Why nothing can be done at this moment.
-fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
+fn why_later(cluster: &Cluster, situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
     let votes = living.votes();
     if situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt) {
         return Some("Members also disagree on their data; that is settled first.".to_owned());
@@ -137,10 +139,7 @@ fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
         ));
     }
     if let Some(learner) = living.learner() {
-        return Some(format!(
-            "Room is made once the learner {} votes or is taken out.",
-            learner.name
-        ));
+        return Some(wait_for_the_learner(cluster, living, learner));
     }
     if let Some(fresh) = living.voters().find(|member| !member.started) {
         return Some(format!(
@@ -154,6 +153,46 @@ fn why_later(situation: &Situation<'_>, living: &Living<'_>) -> Option<String> {
     None
 }
 
+fn wait_for_the_learner(cluster: &Cluster, living: &Living<'_>, learner: &Member<'_>) -> String {
+    let name = learner.name;
+    let what = format!("Room is made once the learner {name} votes or is taken out.");
+    let voters = living.voters().count();
+    if learner.is_healthy() {
+        what
+    } else if cluster.size.is_some_and(|size| size > voters) {
+        format!(
+            "{what} It is not up ({}). Where that lasts, set spec.size to {voters}: then {name} leaves at once.",
+            learner.complaint()
+        )
+    } else {
+        format!("{what} It is not up ({}).", learner.complaint())
+    }
+}
+
+/// Whether a learner that cannot come up by itself keeps an attempt from being made that is due.
+pub(super) fn is_held_up(situation: &Situation<'_>, living: &Living<'_>) -> bool {
+    if !situation.snapshot.etcd.is_alarmed(AlarmKind::Nospace) {
+        return false;
+    }
+    let Some(record) = &situation.memory.space_cure else {
+        return true;
+    };
+    let lead = living.leader();
+    let mut voters = living.voters();
+    let leader = voters.find(|member| member.id == lead);
+    let is_changed = leader
+        .and_then(Member::status)
+        .is_some_and(|status| has_changed(status, record));
+    let tried = tried_for(situation, record);
+    tried >= RETRY || record.compacted_revision.is_none() || (tried >= EARLY_RETRY && is_changed)
+}
+
+/// How long ago the last attempt began.
+fn tried_for(situation: &Situation<'_>, record: &SpaceCure) -> Millis {
+    let now = situation.snapshot.now;
+    clock::read(&record.tried_at).map_or(RETRY, |at| now.since(at))
+}
+
 /// Takes the next step of an attempt, or begins another one.
 fn attempt(
     situation: &Situation<'_>,
@@ -163,8 +202,7 @@ fn attempt(
     record: &mut SpaceCure,
     step: &mut Step,
 ) -> bool {
-    let now = situation.snapshot.now;
-    let tried = clock::read(&record.tried_at).map_or(RETRY, |at| now.since(at));
+    let tried = tried_for(situation, record);
     let is_complete = sized.len() == living.voters().count();
     if is_complete && !sized.iter().any(Sized::is_full) {
         // With the quota of before, the next write would raise the alarm again.
@@ -205,7 +243,7 @@ fn attempt(
         }
         return retry_or_tell(situation, sized, leader, tried, record, step);
     };
-    if !next.has_slack() && tried >= EARLY_RETRY && has_changed(leader, record) {
+    if !next.has_slack() && tried >= EARLY_RETRY && has_changed(leader.status, record) {
         begin_again(situation, true, record, step);
         return false;
     }
@@ -263,7 +301,7 @@ fn wait_for_the_silent(living: &Living<'_>, step: &mut Step) {
         Reason::NoSpace,
         format!(
             "etcd had no space left and serves only reads and deletes. The alarm is ended once it is known that {} \
-             has room, too.",
+             has room, too. To end it before that, at a member that answers: etcdctl alarm disarm",
             names.join(", ")
         ),
     );
@@ -271,8 +309,8 @@ fn wait_for_the_silent(living: &Living<'_>, step: &mut Step) {
 }
 
 /// Whether keys were changed since history was given up. Only deletes are served, so somebody makes room.
-fn has_changed(leader: &Sized<'_>, record: &SpaceCure) -> bool {
-    let revision = leader.status.revision;
+fn has_changed(leader: &EndpointStatus, record: &SpaceCure) -> bool {
+    let revision = leader.revision;
     revision.is_some_and(|revision| record.compacted_revision.is_none_or(|done| revision > done))
 }
 
@@ -302,7 +340,7 @@ fn retry_or_tell(
     record: &mut SpaceCure,
     step: &mut Step,
 ) -> bool {
-    if tried >= RETRY || (tried >= EARLY_RETRY && has_changed(leader, record)) {
+    if tried >= RETRY || (tried >= EARLY_RETRY && has_changed(leader.status, record)) {
         begin_again(situation, tried < RETRY, record, step);
         return false;
     }

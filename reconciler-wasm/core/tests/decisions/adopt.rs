@@ -5,7 +5,9 @@ use contract::{
 };
 use serde_json::json;
 
-use crate::fixture::{World, effects, fresh, healthy, id, member, reports, written};
+use crate::fixture::{
+    World, claims_of_deletions, effects, fresh, healthy, id, member, reports, written,
+};
 
 /// A cluster as coreos etcd-operator 0.9.4 left it: bare pods with their start in their arguments, Services that wait for
 /// readiness, a status without an id.
@@ -211,13 +213,18 @@ fn an_unconfirmed_list_is_not_enough_to_take_over() {
 #[test]
 fn ended_pods_on_claims_are_made_again_although_no_quorum_answers() {
     let world = old(3).ended(&[0, 1, 2]).without_list();
+    let decision = world.decide();
     assert_eq!(
-        effects(&world.decide()),
+        effects(&decision),
         [
             "Delete Pod shop-m0",
             "Delete Pod shop-m1",
             "Delete Pod shop-m2"
         ]
+    );
+    assert_eq!(
+        claims_of_deletions(&decision),
+        ["disk-shop-m0", "disk-shop-m1", "disk-shop-m2"]
     );
     let gone = world.without_pod(0).without_pod(1).without_pod(2);
     let decision = gone.decide();

@@ -247,3 +247,43 @@ fn a_complaint_is_enough_to_hold_everything() {
             .any(|effect| effect.contains("Member") || effect.contains("Leader")),
     );
 }
+
+/// The quorum agrees, and of member 2, who may have led, it is not known yet: its hash is of another revision.
+fn unclear_with_a_learner() -> World {
+    let mut world = disagreeing(&[7, 7, 8], None)
+        .wanting(5)
+        .with_learner(3, true);
+    world.hashed(2).hash_kv.as_mut().unwrap().revision = 4_500;
+    world
+}
+
+/// It has what its leader has, and whoever leads may be the one in the wrong.
+#[test]
+fn a_learner_gets_no_vote_while_members_disagree_on_their_data() {
+    let promotion = format!("Promote {}", id(3));
+    let mut calm = unclear_with_a_learner();
+    calm.snapshot.etcd.alarms = Observed::Seen(Vec::new());
+    assert!(effects(&calm.decide()).contains(&promotion));
+    let world = unclear_with_a_learner();
+    let decision = world.decide();
+    assert!(!effects(&decision).contains(&promotion));
+    let told = decision.report.findings.iter();
+    let told = told.map(|finding| finding.message.as_str());
+    let told = told.filter(|words| words.contains("gets no vote while members disagree"));
+    assert_eq!(told.count(), 1);
+    let mut unlisted = world;
+    unlisted.snapshot.etcd.alarms = Observed::Unknown("timed out".to_owned());
+    unlisted.hashed(1).errors = vec!["memberID:161 alarm:CORRUPT ".to_owned()];
+    assert!(!effects(&unlisted.decide()).contains(&promotion));
+}
+
+/// The alarm stands until the lost voter is gone, which waits for the learner, which waits for the alarm.
+#[test]
+fn a_learner_makes_room_for_a_lost_voter_while_members_disagree_on_their_data() {
+    let decision = unclear_with_a_learner().wiped(2).decide();
+    let effects = effects(&decision);
+    assert!(
+        effects.contains(&format!("RemoveMember {}", id(3))),
+        "{effects:?}"
+    );
+}

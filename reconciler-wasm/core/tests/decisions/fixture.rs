@@ -275,6 +275,16 @@ pub(crate) fn effects(decision: &Decision) -> Vec<String> {
         .collect()
 }
 
+/// The claims that are to stay where a decision deletes a pod.
+pub(crate) fn claims_of_deletions(decision: &Decision) -> Vec<&str> {
+    decision
+        .actions
+        .iter()
+        .filter(|action| action.effect.name() == "Delete")
+        .filter_map(|action| action.pre.claim_uid.as_deref())
+        .collect()
+}
+
 /// Whether a decision reports this reason.
 pub(crate) fn reports(decision: &Decision, reason: Reason) -> bool {
     decision

@@ -405,3 +405,36 @@ fn a_voter_that_was_added_by_hand_and_never_came_is_taken_out() {
     let removal = format!("RemoveMember {}", id(3));
     assert!(effects(&taken.decide()).contains(&removal));
 }
+
+/// Its node died after the kubelet had said why the container waits, and nobody ever reports the end of the pod.
+#[test]
+fn a_pod_that_waits_under_a_dead_node_is_replaced_whatever_it_waited_for() {
+    let waiting = |why: &str, exit: Option<contract::LastExit>| {
+        let mut world = healthy(3).silent(1);
+        let now = world.snapshot.now;
+        let pod = &mut world.pods()[1];
+        (pod.running, pod.ready) = (false, false);
+        (pod.waiting, pod.last_exit) = (Some(why.to_owned()), exit);
+        pod.deleted = Some(now);
+        world.settle()
+    };
+    let killed = contract::LastExit {
+        reason: "OOMKilled".to_owned(),
+        code: 137,
+        message: String::new(),
+        at: None,
+    };
+    for world in [
+        waiting("CrashLoopBackOff: back-off 5m0s", Some(killed)),
+        waiting("ImagePullBackOff: no such manifest", None),
+    ] {
+        let soon = world.decide();
+        assert!(effects(&soon).is_empty(), "{:?}", effects(&soon));
+        assert!(reports(&soon, Reason::PodTerminating), "{:?}", soon.report);
+        let late = effects(&world.later(340).decide());
+        assert!(
+            late.contains(&format!("RemoveMember {}", id(1))),
+            "{late:?}"
+        );
+    }
+}

@@ -300,6 +300,52 @@ fn a_learner_on_its_way_is_seen_to_first() {
     assert!(!effects.contains(&"Compact ".to_owned()), "{effects:?}");
 }
 
+/// A full cluster that is to grow by a member that no node takes.
+fn full_beside_a_learner_without_a_node() -> World {
+    let mut world = full(3, 20).wanting(5).with_learner(3, true).silent(3);
+    world.rows()[3].name = String::new();
+    let pod = world.pods().last_mut().unwrap();
+    pod.running = false;
+    pod.unschedulable = Some("didn't match pod anti-affinity rules".to_owned());
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        volumes[3].phase = contract::VolumePhase::Pending;
+    }
+    world.settle()
+}
+
+/// Three healthy voters refused all writes until somebody added a node.
+#[test]
+fn a_learner_that_no_node_takes_makes_room_for_the_cure() {
+    let removal = format!("RemoveMember {}", id(3));
+    let mut world = full_beside_a_learner_without_a_node();
+    assert!(!effects(&world.decide()).contains(&removal));
+    let told = findings(&world, FindingKind::Waiting).join(" ");
+    assert!(told.contains("set spec.size to 3"), "{told}");
+    let mut calm = world.clone().later(200);
+    calm.snapshot.etcd.alarms = Observed::Seen(Vec::new());
+    assert!(!effects(&calm.decide()).contains(&removal));
+    world = world.later(200);
+    let effects = effects(&world.decide());
+    assert!(effects.contains(&removal), "{effects:?}");
+    world.rows().pop();
+    let next = world.follow();
+    assert!(next.contains(&"Compact".to_owned()), "{next:?}");
+}
+
+/// Keys fill the quota: the next learner would come and go without an end.
+#[test]
+fn such_a_learner_stays_while_nothing_can_be_done_about_the_room() {
+    let removal = format!("RemoveMember {}", id(3));
+    let mut world = full_beside_a_learner_without_a_node().later(200);
+    let cure = world.status.space_cure.as_mut().unwrap();
+    cure.compacted_revision = Some(5_000);
+    assert!(!effects(&world.decide()).contains(&removal));
+    assert!(effects(&world.clone().later(600).decide()).contains(&removal));
+    world.member_status(0).revision = Some(5_001);
+    let changed = effects(&world.decide());
+    assert!(changed.contains(&removal), "{changed:?}");
+}
+
 /// A member that was spared by the fresh read is defragmented later, one that failed is not tried twice.
 /// Found by the simulator: the envelope refused each attempt, for ever.
 #[test]

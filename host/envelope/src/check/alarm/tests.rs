@@ -243,3 +243,22 @@ fn the_alarm_for_corrupt_data_ends_when_all_voters_agree() {
     let silent = disagreeing([7, 7, 7]).silent(2);
     assert!(words(&disarm, &silent).contains("not known to be gone on member 2"));
 }
+
+/// Nobody can ask it for its hash, and its leader may be the one in the wrong.
+#[test]
+fn a_learner_gets_no_vote_while_members_disagree_on_their_data() {
+    let member = MemberId(4);
+    let mut promote = change(Effect::Promote { member }, 3);
+    promote.pre.members = None;
+    assert_eq!(words(&promote, &fresh().with_learner()), "");
+    for hashes in [[7, 7, 8], [7, 7, 7]] {
+        let refusal = words(&promote, &disagreeing(hashes).with_learner());
+        assert!(refusal.contains("learner 4 gets no vote"), "{refusal}");
+    }
+    let mut unlisted = fresh().with_learner();
+    unlisted.etcd.alarms = Observed::Unknown("timed out".to_owned());
+    if let Observed::Seen(status) = &mut unlisted.etcd.endpoints[1].status {
+        status.errors = vec!["memberID:2 alarm:CORRUPT ".to_owned()];
+    }
+    assert!(words(&promote, &unlisted).contains("learner 4 gets no vote"));
+}

@@ -54,21 +54,35 @@ fn the_votes_counted_are_those_of_the_pods_own_member() {
 }
 
 #[test]
-fn without_evidence_only_an_ended_pod_that_keeps_its_disk_is_deleted() {
-    let ended = |ended: bool, claim: Option<&str>| {
+fn without_evidence_only_an_ended_pod_on_a_claim_that_was_seen_to_stay_is_deleted() {
+    let judged = |named: Option<&str>, ended: bool, claim: Option<&str>, is_going: bool| {
         let mut fresh = fresh();
         fresh.object = Observed::Seen(crate::ObjectHead {
             uid: "uid-3".to_owned(),
             owner: Some("uid-a".to_owned()),
+            running: !ended,
             ended,
             claim: claim.map(str::to_owned),
             ..crate::ObjectHead::default()
         });
-        rule(&delete(ObjectKind::Pod), &fresh)
+        if let Observed::Seen(claim) = &mut fresh.claim {
+            claim.deleted = is_going;
+        }
+        let mut deletion = delete(ObjectKind::Pod);
+        deletion.pre.claim_uid = named.map(str::to_owned);
+        rule(&deletion, &fresh)
     };
-    assert_eq!(ended(true, Some("a-3")), "");
-    assert_eq!(ended(false, Some("a-3")), "StillRunning");
-    assert_eq!(ended(true, None), "StillRunning");
+    let named = Some("uid-claim");
+    assert_eq!(judged(named, true, Some("a-3"), false), "");
+    assert_eq!(judged(named, false, Some("a-3"), false), "StillRunning");
+    assert_eq!(judged(named, true, None, false), "StillRunning");
+    // With the last copy: the snapshot may be older than the deletion of the claim.
+    assert_eq!(judged(named, true, Some("a-3"), true), "ObjectChanged");
+    assert_eq!(
+        judged(Some("another"), true, Some("a-3"), false),
+        "ObjectChanged"
+    );
+    assert_eq!(judged(None, true, Some("a-3"), false), "StillRunning");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use contract::{
     RestorationStage, names,
 };
 
-use super::{Change, Wish, again, living};
+use super::{Change, DEAD_NODE, Wish, again, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
@@ -69,6 +69,13 @@ fn edited(name: &str, wish: &Wish<'_>, step: &mut Step) {
 /// Says what a founder is at, or has its pod made again as the spec says now.
 fn wait(cluster: &Cluster, situation: &Situation<'_>, pod: &Pod, wish: &Wish<'_>, step: &mut Step) {
     let name = &pod.name;
+    if pod.deleted.is_some() {
+        let words = format!(
+            "The pod of {name} is being terminated; it is made again once it has ended. {DEAD_NODE}"
+        );
+        step.find_of(FindingKind::Waiting, Reason::Restoring, name, words);
+        return;
+    }
     let again = again::why(cluster, pod);
     if again.is_some() && !wish.is_proven() {
         edited(name, wish, step);

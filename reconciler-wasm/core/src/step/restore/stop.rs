@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use contract::{Effect, FindingKind, ObjectKind, Reason, Restoration, RestorationStage};
 
-use super::{Change, Wish, hold, living};
+use super::{Change, DEAD_NODE, Wish, hold, living};
 use crate::assess::Situation;
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
@@ -92,8 +92,7 @@ pub(super) fn stop(
         FindingKind::Waiting,
         Reason::Restoring,
         format!(
-            "Waiting until the pods {} have ended, because whoever runs could still take writes. A pod on a node that \
-             does not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
+            "Waiting until the pods {} have ended, because whoever runs could still take writes. {DEAD_NODE}",
             names.join(", ")
         ),
     );

@@ -105,12 +105,9 @@ fn why_not_saved(
     version: &Version,
 ) -> Option<String> {
     let count = snapshot_count(cluster, living, highest);
-    let is_saved = |member: &Member<'_>| {
-        member
-            .status()
-            .is_none_or(|status| status.raft_applied_index > count.saturating_mul(2))
-    };
-    if living.voters().all(is_saved) {
+    // Who is silent is not moved by this: the roll waits for it, and its rescue for its answer.
+    let may_be_saved = |member: &Member<'_>| !member.answers() || has_saved(member, count);
+    if living.voters().all(may_be_saved) {
         return None;
     }
     Some(format!(
@@ -118,6 +115,18 @@ fn why_not_saved(
          without one. They write it every {count} entries. Wait until then, or set spec.etcd.snapshotCount to 10: \
          members restart one by one, and the way is free."
     ))
+}
+
+/// Whether the member itself says that it has written a snapshot of its log, which its next minor version can read.
+pub(super) fn is_saved(cluster: &Cluster, living: &Living<'_>, member: &Member<'_>) -> bool {
+    version_ran(member)
+        .is_some_and(|runs| has_saved(member, snapshot_count(cluster, living, &runs)))
+}
+
+fn has_saved(member: &Member<'_>, count: u64) -> bool {
+    member
+        .answer
+        .is_some_and(|status| status.raft_applied_index > count.saturating_mul(2))
 }
 
 /// After how many entries a member writes a snapshot of its log: as the spec says where all pods were made from it, else

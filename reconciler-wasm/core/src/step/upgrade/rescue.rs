@@ -54,7 +54,7 @@ pub(in crate::step) fn rescue(
                 .pod
                 .filter(|pod| pod.deleted.is_none() && pod.unschedulable.is_none())?;
             let next = match &stage {
-                Some(stage) if may_go_on(living, pod, stage) => stage.clone(),
+                Some(stage) if may_go_on(cluster, living, (member, pod), stage) => stage.clone(),
                 Some(_) | None => what_it_ran(cluster, living, member, pod)?,
             };
             let action = change(situation, living, member, pod, &next)?;
@@ -94,9 +94,14 @@ fn is_proving(member: &Member<'_>, stage: Option<&Stage>) -> bool {
 
 /// Whether the member's data can be read by the stage's version. Within what members run, that is where its image has
 /// not taken the cluster further meanwhile. Else the member was given the version before; or, on the way up, the
-/// data files say that the cluster has taken on the minor version before. On the way down nobody knows of a member that
-/// does not answer.
-fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
+/// data files say that the cluster has taken on the minor version before, and the member's own answer that its log can be
+/// read. On the way down nobody knows of a member that does not answer.
+fn may_go_on(
+    cluster: &Cluster,
+    living: &Living<'_>,
+    (member, pod): (&Member<'_>, &Pod),
+    stage: &Stage,
+) -> bool {
     let was_given =
         version_of_image(&pod.image).is_some_and(|image| image.minor == stage.version.minor);
     let is_taken_on = || {
@@ -110,7 +115,7 @@ fn may_go_on(living: &Living<'_>, pod: &Pod, stage: &Stage) -> bool {
     match stage.direction {
         Direction::Within => may_return(living, pod, stage.version.minor),
         Direction::Back => true,
-        Direction::Up => was_given || is_taken_on(),
+        Direction::Up => was_given || (plan::is_saved(cluster, living, member) && is_taken_on()),
         Direction::Down => was_given,
     }
 }

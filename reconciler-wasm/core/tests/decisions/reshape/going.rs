@@ -3,7 +3,7 @@
 use contract::{Millis, Observed, Reason};
 
 use super::changed;
-use crate::fixture::{World, effects, healthy, id, reports};
+use crate::fixture::{World, claims_of_deletions, effects, healthy, id, reports};
 
 impl World {
     /// Somebody deleted the member's claim: it goes with the pod.
@@ -77,6 +77,16 @@ fn a_pod_that_ended_is_left_while_its_claim_goes_and_nobody_has_its_data() {
         "{:?}",
         decision.report
     );
+}
+
+/// The claim may be on its way out by the time the pod goes: whoever looks then must know which one is meant.
+#[test]
+fn a_pod_that_ended_is_taken_away_with_its_claim_named() {
+    let mut world = healthy(3).stopped(1);
+    world.pods()[1].phase = contract::PodPhase::Failed;
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Delete Pod shop-m1"]);
+    assert_eq!(claims_of_deletions(&decision), ["disk-shop-m1"]);
 }
 
 /// The envelope would refuse it again and again.

@@ -62,7 +62,25 @@ fn a_founder_that_ran_and_ended_with_its_data_is_left_to_a_person() {
     assert!(words.contains(&command), "{words}");
     let mut going = in_pod(true);
     going.pods()[0].deleted = Some(Millis(1));
-    assert!(recovering(&going).2.contains("takes the backup"));
+    assert!(recovering(&going).2.contains("is being terminated"));
+}
+
+/// Nobody reports the end of a pod on a node that is gone, and it was said to take the backup.
+#[test]
+fn a_founder_that_is_being_terminated_is_told_with_the_way_past_a_dead_node() {
+    for ran in [false, true] {
+        let going = stuck(|pod| (pod.ran, pod.deleted) = (ran, Some(Millis(1))));
+        assert!(!is_made_again(&going));
+        let words = recovering(&going).2;
+        for part in [
+            "is being terminated",
+            "make sure that the machine is off",
+            "kubectl delete pod --force",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
+        assert!(!words.contains("takes the backup"), "{words}");
+    }
 }
 
 /// Its pod was made again with the image that the spec asks for now, and without what it may have voted on.

@@ -341,3 +341,29 @@ fn a_sole_member_is_given_no_image_that_nobody_has_while_the_repository_cannot_b
         assert_eq!(given_image(&decision), format!("{repository}:v3.6.16"));
     }
 }
+
+/// Its log may be one that the next minor version does not read, and nobody can ask it.
+#[test]
+fn a_member_that_does_not_answer_is_not_given_the_next_minor_version() {
+    let world = healthy(3)
+        .asking("3.7.3")
+        .down(1, "CrashLoopBackOff: x")
+        .settle();
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    // It was given a patch that there is not, and goes back to what it ran.
+    let astray = healthy(3)
+        .asking("3.7.3")
+        .given(1, "3.6.99")
+        .down(1, "ImagePullBackOff: not found")
+        .settle();
+    let decision = astray.decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m1"]);
+    assert_eq!(given_image(&decision), image("3.6.16"));
+    // Within what members run all versions read the log.
+    let patch = healthy(3)
+        .asking("3.6.20")
+        .down(1, "CrashLoopBackOff: x")
+        .settle();
+    assert_eq!(given_image(&patch.decide()), image("3.6.20"));
+}
