@@ -4,7 +4,30 @@
 
 use contract::{Millis, ObjectKind as Kind, Objects, Observed, Snapshot};
 
+use crate::plan::Fault;
 use crate::world::World;
+
+/// What tells the operator of one kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// The EtcdCluster and what is asked of it by others.
+    Resources,
+    Pods,
+    Claims,
+    /// Services and budgets, and the objects of others under the cluster's names.
+    Around,
+}
+
+impl Watch {
+    const fn numbered(number: u32) -> Self {
+        match number % 4 {
+            0 => Self::Resources,
+            1 => Self::Pods,
+            2 => Self::Claims,
+            _ => Self::Around,
+        }
+    }
+}
 
 impl World {
     /// What an operator knows that has just begun: the objects, and nothing of etcd.
@@ -12,12 +35,33 @@ impl World {
         let mut snapshot = Snapshot::bare(self.kube.resource.clone(), Millis(0), String::new());
         snapshot.operator_image = Some("binnacle:sim".to_owned());
         snapshot.old_lock = self.given.old_lock.clone();
-        self.bring_up_to_date(&mut snapshot);
+        self.bring_up_to_date(&mut snapshot, &[]);
         snapshot
     }
 
+    /// The watches that tell nothing at this time.
+    pub(crate) fn deaf(&self) -> Vec<Watch> {
+        let faults = self.plan.faults.iter();
+        faults
+            .filter(|planned| (planned.at..planned.at + planned.lasts).contains(&self.now))
+            .filter_map(|planned| match planned.fault {
+                Fault::Deaf(watch) => Some(Watch::numbered(watch)),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// What has not changed stays as it is: to copy the world at each look took a fifth of a history's time.
-    pub(crate) fn bring_up_to_date(&self, snapshot: &mut Snapshot) {
+    /// Where a watch tells nothing, what it told before stays.
+    pub(crate) fn bring_up_to_date(&self, snapshot: &mut Snapshot, deaf: &[Watch]) {
+        let is_told = |watch: Watch| !deaf.contains(&watch);
+        if is_told(Watch::Resources) {
+            self.tell_resources(snapshot);
+        }
+        self.tell_objects(snapshot, is_told);
+    }
+
+    fn tell_resources(&self, snapshot: &mut Snapshot) {
         if snapshot.resource.resource_version != self.kube.resource.resource_version {
             snapshot.resource = self.kube.resource.clone();
         }
@@ -30,6 +74,9 @@ impl World {
         } else {
             snapshot.old_sets = Observed::Absent;
         }
+    }
+
+    fn tell_objects(&self, snapshot: &mut Snapshot, is_told: impl Fn(Watch) -> bool) {
         let Objects {
             pods,
             volumes,
@@ -37,30 +84,36 @@ impl World {
             disruption_budgets,
             foreign,
         } = &mut snapshot.objects;
-        *foreign = self.foreign();
         let is_shown = |kind: Kind, name: &str, owner: &Option<String>| {
             self.is_shown(kind, name, owner.as_deref())
         };
-        let all = self.kube.pods.values().map(|pod| &pod.api);
-        list(
-            pods,
-            all.filter(|pod| is_shown(Kind::Pod, &pod.name, &pod.owner)),
-        );
-        let all = self.kube.claims.values().map(|claim| &claim.api);
-        list(
-            volumes,
-            all.filter(|one| is_shown(Kind::PersistentVolumeClaim, &one.name, &one.owner)),
-        );
-        let all = self.kube.services.values();
-        list(
-            services,
-            all.filter(|one| is_shown(Kind::Service, &one.name, &one.owner)),
-        );
-        let all = self.kube.budgets.values();
-        list(
-            disruption_budgets,
-            all.filter(|one| is_shown(Kind::PodDisruptionBudget, &one.name, &one.owner)),
-        );
+        if is_told(Watch::Pods) {
+            let all = self.kube.pods.values().map(|pod| &pod.api);
+            list(
+                pods,
+                all.filter(|pod| is_shown(Kind::Pod, &pod.name, &pod.owner)),
+            );
+        }
+        if is_told(Watch::Claims) {
+            let all = self.kube.claims.values().map(|claim| &claim.api);
+            list(
+                volumes,
+                all.filter(|one| is_shown(Kind::PersistentVolumeClaim, &one.name, &one.owner)),
+            );
+        }
+        if is_told(Watch::Around) {
+            *foreign = self.foreign();
+            let all = self.kube.services.values();
+            list(
+                services,
+                all.filter(|one| is_shown(Kind::Service, &one.name, &one.owner)),
+            );
+            let all = self.kube.budgets.values();
+            list(
+                disruption_budgets,
+                all.filter(|one| is_shown(Kind::PodDisruptionBudget, &one.name, &one.owner)),
+            );
+        }
     }
 }
 

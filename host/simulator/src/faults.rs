@@ -53,7 +53,7 @@ impl World {
             Fault::NoApi => self.api = false,
             Fault::Clock(off) => self.off = off,
             // The operator looks these up in the plan.
-            Fault::StaleCache | Fault::Restart | Fault::Echo | Fault::Rival => {}
+            Fault::StaleCache | Fault::Deaf(_) | Fault::Restart | Fault::Echo | Fault::Rival => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
@@ -115,6 +115,7 @@ impl World {
             | Fault::CondemnClaim(_)
             | Fault::LoseNode(_)
             | Fault::StaleCache
+            | Fault::Deaf(_)
             | Fault::Restart
             | Fault::Echo
             | Fault::Rival

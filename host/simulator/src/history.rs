@@ -256,7 +256,8 @@ impl Operator {
             .iter()
             .any(|past| past.outcome == OutcomeKind::Done);
         // Who cannot see what became of its acts does them again.
-        let is_blind = !world.api || is_during(world, Fault::StaleCache);
+        let is_blind =
+            !world.api || is_during(world, Fault::StaleCache) || !world.deaf().is_empty();
         self.spinning = if wrote && world.moves == moves && !is_blind {
             self.spinning + 1
         } else {

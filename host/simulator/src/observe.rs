@@ -22,7 +22,8 @@ impl World {
     ) -> Snapshot {
         let mut snapshot = before.unwrap_or_else(|| self.first_look());
         if !stands_still {
-            self.bring_up_to_date(&mut snapshot);
+            let deaf = self.deaf();
+            self.bring_up_to_date(&mut snapshot, &deaf);
         }
         snapshot.now = Millis(self.clock().0 + self.off);
         snapshot.entropy = format!("{:032x}", self.rng.u128(..));

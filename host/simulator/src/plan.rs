@@ -1,8 +1,9 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
+mod deaf;
 mod idle;
 mod late;
 mod numbered;
@@ -96,6 +97,9 @@ pub enum Fault {
     Idle,
     /// The operator's caches stand still for a while.
     StaleCache,
+    /// One of the operator's watches tells nothing for a while: of the resources, the pods, the claims, or what stands around
+    /// them. The others go on.
+    Deaf(u32),
     /// The API server does not answer for a while.
     NoApi,
     /// The operator is started again.

@@ -3,7 +3,7 @@
 //! Owns what is drawn, how often, and in which order: an old seed makes its old plan only as long as that stays. It does
 //! not know what becomes of a plan.
 
-use super::{Fault, Mishap, OldPods, Plan, Planned};
+use super::{Fault, Mishap, OldPods, Plan, Planned, deaf};
 use crate::roll;
 
 /// Faults begin within this time.
@@ -99,6 +99,7 @@ impl Plan {
         faults.extend(consents(seed));
         faults.extend(fills(seed));
         faults.extend(partitions(seed));
+        faults.extend(deaf::deafness(seed));
         let old = match rng.u8(0..8) {
             // Another image or pod policy waits for the renewal.
             0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
@@ -153,7 +154,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::SlowSync
         | Fault::FillWithKeys
         | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
-        Fault::StaleCache | Fault::NoApi => rng.i64(200..15_000),
+        Fault::StaleCache | Fault::Deaf(_) | Fault::NoApi => rng.i64(200..15_000),
         Fault::Wipe(_)
         | Fault::Kill(_)
         | Fault::DeletePod(_)
