@@ -65,8 +65,12 @@ impl Etcd {
         peers: &[Peer],
     ) -> Result<(), Rejection> {
         let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
-        if !leader.rows().iter().any(|row| row.id == id) {
+        let rows = leader.rows();
+        if !rows.iter().any(|row| row.id == id) {
             return Err(NOT_FOUND);
+        }
+        if rows.iter().any(|row| row.id != id && self.url(row.id) == url) {
+            return Err(EXISTS);
         }
         self.urls.insert(id, url.to_owned());
         Ok(())

@@ -45,6 +45,10 @@ pub fn verdict(
         }
         Effect::Promote { member } => etcd.promote(cluster, *member, &peers),
         Effect::RemoveMember { member } => etcd.remove(cluster, *member, &peers, NOW),
+        Effect::UpdateMember { member, peer_urls } => {
+            let url = peer_urls.first().map_or("", String::as_str);
+            etcd.readdress(cluster, *member, url, &peers)
+        }
         Effect::MoveLeader { to } => etcd.move_leader(cluster, *to, &peers),
         Effect::UpdateStatus { .. }
         | Effect::Event { .. }
@@ -53,7 +57,6 @@ pub fn verdict(
         | Effect::TakeUpClaim { .. }
         | Effect::RetireReplicaSet { .. }
         | Effect::SetImage { .. }
-        | Effect::UpdateMember { .. }
         | Effect::Delete { .. }
         | Effect::Issue { .. }
         | Effect::Compact { .. }
