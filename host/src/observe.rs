@@ -16,6 +16,7 @@ mod live;
 mod predecessor;
 pub mod project;
 mod restore;
+mod restored;
 mod schedule;
 pub mod secret;
 pub mod selection;
@@ -37,6 +38,7 @@ pub use clock::ahead_of;
 pub use cluster::recorded_cluster;
 pub use live::{Error, Head, head, neighbours, resource, resource_kind_of};
 pub(crate) use live::{claims, within};
+pub(crate) use restored::{being_restored, being_restored_now};
 pub use world::{OwnSecret, World};
 pub use written::{Written, WrittenObject};
 

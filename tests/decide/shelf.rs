@@ -18,7 +18,11 @@ fn wrong(seed: u64) -> Option<String> {
             RehearsalVerdict::DoesNot => *held != Some(false),
             RehearsalVerdict::NotTried => false,
         },
-        Shelved::Deleted { newest, rehearsed } => *newest || *rehearsed,
+        Shelved::Deleted {
+            newest,
+            rehearsed,
+            restored,
+        } => *newest || *rehearsed || *restored,
     });
     if let Some(bad) = bad {
         return Some(format!("seed {seed}: {bad:?}"));

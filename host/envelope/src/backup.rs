@@ -3,14 +3,14 @@
 //!
 //! The whole decision first, then each effect against a fresh read. Shares no code with the reconciler.
 
+mod deletion;
 mod rehearsal;
 mod stored;
 mod words;
 
 use contract::{
-    Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Observed,
-    Place, Resource, ResourceKind, STORED_FINALIZER, ScheduleEffect, Snapshot, StoredObject, Take,
-    TransferState,
+    Action, BackupEffect, BackupKey, Effect, EtcdBackupSpec, Millis, OLD_FINALIZER, Place,
+    Resource, ResourceKind, STORED_FINALIZER, ScheduleEffect, Snapshot, Take, TransferState,
 };
 use serde::Deserialize;
 
@@ -63,6 +63,13 @@ pub enum BackupRefusal {
     ForeignImage(String),
     /// It is being tried whether the object restores.
     Rehearsed(String),
+    /// The object may be being restored.
+    BeingRestored {
+        /// Its name in the bucket.
+        key: String,
+        /// Who may still read it.
+        by: String,
+    },
     /// An EtcdBackup that the schedule does not make, or may not delete, and why.
     NotScheduled {
         /// Its name.
@@ -89,6 +96,26 @@ pub struct BackupHead {
     pub rehearsal: Option<RehearsalHead>,
     /// See [`is_taken_along`].
     pub taken_along: bool,
+    /// The spec keeps backups for their age, or cannot be read.
+    pub kept_by_age: bool,
+}
+
+impl BackupHead {
+    /// Takes what counts out of a resource, beside the run of the transfer under way.
+    #[must_use]
+    pub fn of(resource: &Resource, transfer: Option<String>) -> Self {
+        let run = resource.status.pointer("/run/id");
+        let run = run.and_then(serde_json::Value::as_str);
+        let spec = EtcdBackupSpec::deserialize(&resource.spec);
+        let age = |spec: EtcdBackupSpec| spec.backup_policy?.max_age_in_second;
+        Self {
+            run: run.map(str::to_owned),
+            transfer,
+            rehearsal: RehearsalHead::of(resource),
+            taken_along: is_taken_along(resource),
+            kept_by_age: spec.map_or(true, |spec| age(spec).is_some_and(|age| age > 0)),
+        }
+    }
 }
 
 /// Whether the resource is being deleted and its spec asks for all that it stored to go first.
@@ -290,52 +317,7 @@ pub(crate) fn check_backup(effect: &BackupEffect, fresh: &Fresh) -> Result<(), R
         }
         BackupEffect::Rehearse(wanted) => rehearsal::check(wanted, head),
         BackupEffect::EndRehearsal { run } => rehearsal::check_run(run, head),
-        BackupEffect::Delete { key } => {
-            let rehearsed = head.rehearsal.as_ref().filter(|head| !head.over);
-            if rehearsed.is_some_and(|rehearsed| rehearsed.key == *key) {
-                return Err(BackupRefusal::Rehearsed(key.clone()).into());
-            }
-            if let Some(run) = head.run.as_ref().or(head.transfer.as_ref()) {
-                return Err(BackupRefusal::UnderWay(run.clone()).into());
-            }
-            check_deletion(key, &fresh.stored, head.taken_along)
-        }
-    }
-}
-
-/// The object is there, and one with a higher revision and one that was taken later are there too, unless all shall go.
-fn check_deletion(
-    key: &str,
-    stored: &Observed<Vec<StoredObject>>,
-    taken_along: bool,
-) -> Result<(), Refusal> {
-    let stored = match stored {
-        Observed::Seen(stored) => stored,
-        Observed::Absent => return Err(BackupRefusal::NotStored(key.to_owned()).into()),
-        Observed::Unknown(why) => {
-            return Err(Refusal::Unread {
-                what: "the store",
-                why: why.clone(),
-            });
-        }
-    };
-    if !stored.iter().any(|object| object.key == key) {
-        return Err(BackupRefusal::NotStored(key.to_owned()).into());
-    }
-    // What follows the common beginning is compared as the contract takes it apart.
-    let prefix = key.rfind("_v").map_or("", |at| &key[..at]);
-    let own = BackupKey::of(key, prefix);
-    let others: Vec<BackupKey> = stored
-        .iter()
-        .filter_map(|object| BackupKey::of(&object.key, prefix))
-        .collect();
-    let is_outlived = own.is_some_and(|own| {
-        others.iter().any(|other| *other > own) && others.iter().any(|other| other.is_younger(&own))
-    });
-    if is_outlived || taken_along {
-        Ok(())
-    } else {
-        Err(BackupRefusal::Newest(key.to_owned()).into())
+        BackupEffect::Delete { key } => deletion::check(key, fresh),
     }
 }
 

@@ -29,7 +29,7 @@ pub use alarm::AlarmRefusal;
 pub(crate) use alarm::check_loss;
 use alarm::{check_compaction, check_defragmentation, check_disarm, check_noop};
 pub use clock::CLOCKS_DIFFER;
-use clock::check_clock;
+pub(crate) use clock::check_clock;
 use disk::{check_claim_deletion, check_pod_deletion, check_start, check_unborn};
 use downgrade::{check_data, check_downgrade};
 pub use membership::has_received;

@@ -267,6 +267,7 @@ pub(crate) fn fresh_of(resource: &Resource) -> Fresh {
         clock_ahead: Observed::Unknown("not asked for".to_owned()),
         backup: BackupHead::default(),
         stored: Observed::Unknown("not asked for".to_owned()),
+        being_restored: Observed::Unknown("not asked for".to_owned()),
         restore: Observed::Unknown("not asked for".to_owned()),
         scheduled: Observed::Unknown("not asked for".to_owned()),
     }

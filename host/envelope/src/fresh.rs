@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use contract::{
-    Action, BackupEffect, Birth, Child, ClusterId, Effect, EtcdSettings, EtcdView, ObjectKind,
-    Observed, Preconditions, QUOTA_VARIABLE, QuorumRecovery, Recovery, Resource, Restoration,
-    RestoreRef, ScheduleEffect, ScheduledBackup, StoredObject, TlsPolicy, TlsSecrets,
+    Action, BackupEffect, BeingRestored, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind,
+    Observed, Preconditions, QuorumRecovery, Recovery, Resource, Restoration, RestoreRef,
+    ScheduleEffect, ScheduledBackup, StoredObject, TlsPolicy, TlsSecrets,
 };
 use serde::Deserialize;
 
@@ -13,6 +13,7 @@ use crate::arguments::InitialCluster;
 use crate::backup::BackupHead;
 use crate::image::asked_version;
 use crate::preconditions::relies_on_claim;
+use crate::quota::quota;
 use crate::restore::RestoreHead;
 
 /// The world immediately before an effect. What [`reads`] does not name may be left `Unknown`.
@@ -34,6 +35,8 @@ pub struct Fresh {
     pub backup: BackupHead,
     /// What is stored under the backup's own name.
     pub stored: Observed<Vec<StoredObject>>,
+    /// What EtcdRestores and clusters of the namespace may still read, of any store.
+    pub being_restored: Observed<Vec<BeingRestored>>,
     /// The EtcdRestore that a cluster goes on from.
     pub restore: Observed<RestoreHead>,
     /// The EtcdBackup that a schedule makes or deletes.
@@ -83,9 +86,6 @@ pub struct ResourceHead {
     pub minor: Option<u64>,
 }
 
-/// `DefaultQuotaBytes` of etcd's server.
-const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
-
 impl ResourceHead {
     /// Takes what counts out of a resource. An unreadable status has no birth plan.
     #[must_use]
@@ -111,7 +111,7 @@ impl ResourceHead {
                 .and_then(|value| Birth::deserialize(value).ok()),
             taking_over: resource.is_being_taken_over(),
             cluster_id,
-            quota: quota(resource).unwrap_or(DEFAULT_QUOTA),
+            quota: quota(resource),
             zero: size == Some(0),
             size,
             asleep: resource
@@ -175,24 +175,6 @@ fn asks_for_secure_peers(resource: &Resource) -> bool {
         .is_some()
 }
 
-/// What the spec sets as quota, if it can be read. The field goes before the variable; of two equal names the kubelet
-/// takes the last.
-fn quota(resource: &Resource) -> Option<i64> {
-    let settings = resource.spec.get("etcd");
-    let settings = settings.and_then(|settings| EtcdSettings::deserialize(settings).ok());
-    let typed = settings.and_then(|settings| settings.quota().ok().flatten());
-    typed.or_else(|| quota_variable(resource))
-}
-
-fn quota_variable(resource: &Resource) -> Option<i64> {
-    let env = resource.spec.get("pod")?.get("etcdEnv")?.as_array()?;
-    let mut set = env.iter().filter_map(|variable| {
-        let is_quota = variable.get("name")?.as_str()? == QUOTA_VARIABLE;
-        is_quota.then(|| variable.get("value")?.as_str()?.parse().ok())?
-    });
-    set.next_back().filter(|quota| *quota != 0)
-}
-
 /// `spec.paused`, even when the rest of the spec cannot be read.
 pub fn is_paused(resource: &Resource) -> bool {
     resource
@@ -238,7 +220,7 @@ pub struct Reads {
     pub etcd: bool,
     /// The API server's clock.
     pub clock: bool,
-    /// What is stored under the backup's own name.
+    /// What is stored under the backup's own name, and what may be being restored.
     pub stored: bool,
     /// The EtcdRestore that the cluster goes on from.
     pub restore: Option<RestoreRef>,
@@ -325,12 +307,14 @@ pub fn reads(action: &Action) -> Reads {
         | Effect::Restore(_)
         | Effect::Schedule(_) => None,
     };
+    // What goes for its age is judged by the clock as well.
+    let deletes_stored = matches!(effect, Effect::Backup(BackupEffect::Delete { .. }));
     Reads {
         object: effect.kind().map(|kind| (kind, effect.target())),
         claim,
         etcd,
-        clock: matches!(effect, Effect::Issue { .. }),
-        stored: matches!(effect, Effect::Backup(BackupEffect::Delete { .. })),
+        clock: deletes_stored || matches!(effect, Effect::Issue { .. }),
+        stored: deletes_stored,
         restore: restore_of(action),
         scheduled: scheduled_of(effect),
     }

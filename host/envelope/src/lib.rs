@@ -66,6 +66,7 @@ mod peer;
 mod pod;
 mod preconditions;
 mod quorum;
+mod quota;
 mod refusal;
 mod restore;
 mod rules;

@@ -242,7 +242,7 @@ pub enum Refusal {
         /// Why there is no answer.
         why: String,
     },
-    /// A certificate would begin and end at the wrong time.
+    /// A certificate would begin and end at the wrong time, or backups would go before theirs.
     ClocksDiffer {
         /// Milliseconds by which the host's clock is ahead of the API server's.
         ahead: i64,

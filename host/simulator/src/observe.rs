@@ -79,6 +79,7 @@ impl World {
             },
             backup: BackupHead::default(),
             stored: Observed::Unknown(unread.to_owned()),
+            being_restored: Observed::Unknown(unread.to_owned()),
             restore: self.restore_head(reads),
             scheduled: Observed::Unknown(unread.to_owned()),
         }

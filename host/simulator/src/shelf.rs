@@ -33,8 +33,10 @@ pub enum Shelved {
     Deleted {
         /// It was the newest.
         newest: bool,
-        /// It was being restored.
+        /// It was being tried.
         rehearsed: bool,
+        /// An EtcdRestore that was not over named it.
+        restored: bool,
     },
 }
 
@@ -87,6 +89,8 @@ pub(crate) struct Keeping {
     objects: Vec<Object>,
     moving: Option<Moving>,
     pods: Vec<Pod>,
+    /// EtcdRestores that are not over.
+    restores: Vec<Resource>,
     away_until: i64,
     outcomes: Vec<PastOutcome>,
     facts: Vec<Shelved>,
@@ -144,6 +148,7 @@ impl Keeping {
             objects: Vec::new(),
             moving: None,
             pods: Vec::new(),
+            restores: Vec::new(),
             away_until: 0,
             outcomes: Vec::new(),
             facts: Vec::new(),
@@ -180,6 +185,7 @@ impl Keeping {
         if self.fails(30) {
             self.pods.pop();
         }
+        self.befall_restores();
         if self.now > SUSPENDED_AFTER {
             self.resource.spec["backupPolicy"]["suspend"] = json!(true);
         }
@@ -191,6 +197,26 @@ impl Keeping {
                 let found = self.objects.iter().find(|one| one.key == pod.key);
                 pod.held = found.map(|one| !one.is_damaged);
             }
+        }
+    }
+
+    /// People ask for restores of anything that is stored, and these end some time.
+    fn befall_restores(&mut self) {
+        if self.rng.u32(0..8) == 0 {
+            self.restores.pop();
+        }
+        if self.fails(20) && !self.objects.is_empty() {
+            let chosen = self.rng.usize(0..self.objects.len());
+            let key = &self.objects[chosen].key;
+            self.restores.push(Resource {
+                name: format!("back-{}", self.now),
+                uid: format!("uid-back-{}", self.now),
+                spec: json!({
+                    "etcdCluster": {"name": "shop"}, "backupStorageType": "S3",
+                    "s3": {"path": format!("{}/{key}", sight::BUCKET), "awsSecret": "aws"},
+                }),
+                ..Resource::default()
+            });
         }
     }
 

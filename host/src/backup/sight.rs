@@ -19,7 +19,7 @@ use super::{rehearsal, secret};
 use crate::error::Chain;
 use crate::etcd::Connection;
 use crate::key::ClusterKey;
-use crate::observe::World;
+use crate::observe::{World, being_restored};
 
 /// The ways that a look found. Without a look there are none.
 #[derive(Default)]
@@ -81,6 +81,7 @@ pub(crate) async fn look(
         stored: Observed::Unknown("not asked for".to_owned()),
         transfer,
         rehearsal,
+        being_restored: Observed::Unknown("not asked for".to_owned()),
         wanted: source::wanted(world, key, &spec),
         repository: source::repository(world, key, &spec),
     };
@@ -142,9 +143,11 @@ pub(crate) async fn look(
             (None, Ok(_)) => Observed::Unknown("the spec names no store".to_owned()),
         }
     };
-    let (ways, stored) = tokio::join!(ways, stored);
+    let being_restored = being_restored(client, world, namespace);
+    let (ways, stored, being_restored) = tokio::join!(ways, stored, being_restored);
     view.endpoints = futures::future::join_all(ways.iter().map(ask)).await;
     view.stored = stored;
+    view.being_restored = being_restored;
     looked.view = Some(view);
     looked.sight = Sight {
         store: opened.ok(),

@@ -5,7 +5,7 @@
 use contract::{
     Action, EtcdView, ObjectKind, Observed, Resource, ResourceKind, RestoreRef, ScheduledBackup,
 };
-use envelope::{BackupHead, Fresh, ObjectHead, Reads, RehearsalHead, ResourceHead, RestoreHead};
+use envelope::{BackupHead, Fresh, ObjectHead, Reads, ResourceHead, RestoreHead};
 use futures::future::join_all;
 
 use super::{Executor, Pass};
@@ -41,7 +41,7 @@ pub(super) async fn read(
     let Memory {
         connections, sight, ..
     } = memory;
-    let (resource, head, claim, etcd, clock_ahead, stored, restore, scheduled) = tokio::join!(
+    let (resource, head, claim, etcd, clock_ahead, (stored, being_restored), restore, scheduled) = tokio::join!(
         resource(executor, pass.key),
         head(executor, pass, object),
         head(executor, pass, claim),
@@ -49,19 +49,24 @@ pub(super) async fn read(
         clock_ahead(executor, clock),
         async {
             if stored {
-                sight.stored().await
+                let namespace = &pass.key.namespace;
+                let restored = observe::being_restored_now(&executor.client, namespace);
+                tokio::join!(sight.stored(), restored)
             } else {
-                Observed::Unknown("not asked for".to_owned())
+                let unasked = || "not asked for".to_owned();
+                (Observed::Unknown(unasked()), Observed::Unknown(unasked()))
             }
         },
         restore_head(executor, pass, restore),
         scheduled_backup(executor, pass, scheduled),
     );
-    let backup = BackupHead {
-        run: resource.seen().and_then(run),
-        transfer: executor.transfers.running(&pass.resource.uid),
-        rehearsal: resource.seen().and_then(RehearsalHead::of),
-        taken_along: resource.seen().is_some_and(envelope::is_taken_along),
+    let transfer = executor.transfers.running(&pass.resource.uid);
+    let backup = match resource.seen() {
+        Some(resource) => BackupHead::of(resource, transfer),
+        None => BackupHead {
+            transfer,
+            ..BackupHead::default()
+        },
     };
     let resource = match resource {
         Observed::Seen(resource) => Observed::Seen(ResourceHead::of(&resource)),
@@ -77,6 +82,7 @@ pub(super) async fn read(
         clock_ahead,
         backup,
         stored,
+        being_restored,
         restore,
         scheduled,
     };
@@ -124,12 +130,6 @@ async fn scheduled_backup(
         Observed::Absent => Observed::Absent,
         Observed::Unknown(why) => Observed::Unknown(why),
     }
-}
-
-/// `status.run.id`.
-fn run(resource: &Resource) -> Option<String> {
-    let run = resource.status.pointer("/run/id")?;
-    run.as_str().map(str::to_owned)
 }
 
 async fn head(

@@ -75,6 +75,25 @@ pub async fn resource(client: &Client, key: &ClusterKey) -> Result<Option<Resour
         .map(project::resource))
 }
 
+/// Reads the resources of a kind in a namespace; none where the API server does not know the kind.
+pub(super) async fn resources(
+    client: &Client,
+    dialect: Dialect,
+    kind: ResourceKind,
+    namespace: &str,
+) -> Result<Vec<Resource>, Error> {
+    let known = resource_kind_of(dialect, kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &known);
+    let what = || format!("{} of {} in {namespace}", kind.plural(), dialect.group());
+    match within(what, api.list(&ListParams::default())).await {
+        Ok(list) => Ok(list.items.into_iter().map(project::resource).collect()),
+        Err(Error::Api { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Reads a pod, whatever its labels; none when there is none.
 pub(super) async fn pod(
     client: &Client,

@@ -70,8 +70,8 @@ pub use predecessor::{LockKind, OLD_LOCK_ANNOTATION, OldChildren, OldLock, OldSe
 pub use probes::ProbePolicy;
 pub use report::{Finding, FindingKind, Reason, Report};
 pub use restore::{
-    EtcdRestoreSpec, EtcdRestoreStatus, ProofRun, REVISION_BUMP, Restoration, RestorationStage,
-    RestoreEffect, RestorePhase, RestoreView, SnapshotProof,
+    BeingRestored, EtcdRestoreSpec, EtcdRestoreStatus, ProofRun, REVISION_BUMP, Restoration,
+    RestorationStage, RestoreEffect, RestorePhase, RestoreView, SnapshotProof,
 };
 pub use schedule::{
     BackupScheduleSpec, BackupScheduleStatus, ScheduleEffect, ScheduleView, ScheduledBackup,

@@ -227,6 +227,8 @@ reasons! {
     BackupBeforeChange,
     /// Stored backups beyond the number that is kept are deleted.
     BackupsDeleted,
+    /// Stored backups that would be deleted stay for now.
+    BackupsHeld,
     /// An EtcdBackupSchedule makes an EtcdBackup at its time.
     ScheduledBackupMade,
     /// EtcdBackups of an EtcdBackupSchedule beyond the number that is kept are deleted; what they stored stays, unless their spec says otherwise.

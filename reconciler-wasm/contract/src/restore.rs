@@ -4,6 +4,7 @@
 //! manifests apply unchanged. Whether a restore may begin is the cluster's decision; what it remembers of one is in
 //! [`Restoration`].
 
+mod being_restored;
 mod effect;
 mod restoration;
 mod view;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::{
     AbsStore, ClusterRef, Condition, EtcdBackupSpec, GcsStore, OssStore, PvcStore, S3Store,
 };
+pub use being_restored::BeingRestored;
 pub use effect::RestoreEffect;
 pub use restoration::{Restoration, RestorationStage};
 pub use view::RestoreView;

@@ -6,7 +6,8 @@
 //! # Flow
 //! 1. `plan` turns the spec into a [`plan::Plan`], or says what is invalid.
 //! 2. A run under way is attended; else one that is due begins.
-//! 3. Backups beyond the number that is kept are deleted, while no run and no rehearsal is under way.
+//! 3. Backups beyond the number that is kept are deleted, while no run and no rehearsal is under way. One that an EtcdRestore
+//!    or a cluster may still read stays until that is over.
 //! 4. Beside that it is tried whether the newest restores, where the spec asks for it.
 //! 5. When the resource is deleted, what it stored stays, unless the spec asks for it to go.
 //!
@@ -15,6 +16,7 @@
 //! read back whole.
 
 mod course;
+mod delete;
 mod going;
 mod plan;
 mod rehearse;

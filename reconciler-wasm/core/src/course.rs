@@ -90,6 +90,17 @@ impl<'a, Status: Told> Course<'a, Status> {
         });
     }
 
+    /// As [`Self::find`], before whatever was found so far: the condition says the first one.
+    pub(crate) fn find_first(&mut self, kind: FindingKind, reason: Reason, message: String) {
+        let finding = Finding {
+            kind,
+            reason,
+            message,
+            member: None,
+        };
+        self.findings.insert(0, finding);
+    }
+
     /// Tells of something once, when it happens.
     pub(crate) fn tell(&mut self, kind: EventType, reason: Reason, note: String) {
         self.events

@@ -1,7 +1,8 @@
 //! Effects on a backup that are its own, and each that is not.
 
 use contract::{
-    BackupView, EtcdBackupStatus, EtcdView, Observed, Preconditions, Transfer, TransferState,
+    BackupView, EtcdBackupStatus, EtcdView, Observed, Preconditions, StoredObject, Transfer,
+    TransferState,
 };
 use serde_json::json;
 
@@ -9,6 +10,7 @@ use super::*;
 use crate::fixtures::{action, decision, fresh_of, resource, snapshot_of};
 use crate::{ResourceHead, check, permit};
 
+mod deletion;
 mod rehearsal;
 
 const ONCE: &str = "dir/etcd.backup";
@@ -35,6 +37,7 @@ fn backup(interval: i64) -> Snapshot {
         stored: Observed::Seen(Vec::new()),
         transfer: None,
         rehearsal: Observed::Absent,
+        being_restored: Observed::Seen(Vec::new()),
         wanted: None,
         repository: None,
     }));
@@ -84,8 +87,10 @@ fn fresh(run: Option<&str>, stored: &[&str]) -> Fresh {
             transfer: None,
             rehearsal: None,
             taken_along: false,
+            kept_by_age: false,
         },
         stored: Observed::Seen(stored.iter().map(object).collect()),
+        being_restored: Observed::Seen(Vec::new()),
         ..fresh_of(&backup(0).resource)
     }
 }

@@ -38,6 +38,12 @@ impl fmt::Display for BackupRefusal {
                 )
             }
             Self::Rehearsed(key) => write!(f, "it is being tried whether {key} restores"),
+            Self::BeingRestored { key, by } => {
+                write!(
+                    f,
+                    "{by} may still read {key}, which stays until that is over"
+                )
+            }
             Self::NotScheduled { name, why } => write!(f, "EtcdBackup {name}: {why}"),
             Self::Forgotten => {
                 f.write_str("the status holds a success, which a backup taken once keeps")

@@ -1,4 +1,4 @@
-//! Whether the host's clock may date a certificate.
+//! Whether the host's clock may date a certificate, or say how old a backup is.
 //!
 //! Does not know which clock is wrong: the members' nodes go by neither, but most clusters keep all of them together.
 
@@ -9,8 +9,9 @@ use crate::Refusal;
 /// How far two clocks may differ, in milliseconds. Certificates begin that much before they were made.
 pub const CLOCKS_DIFFER: i64 = 300_000;
 
-/// A certificate that begins at the wrong time is trusted by nobody until then.
-pub(super) fn check_clock(ahead: &Observed<i64>) -> Result<(), Refusal> {
+/// A certificate that begins at the wrong time is trusted by nobody until then, and by a clock that is ahead every backup is
+/// an old one.
+pub(crate) fn check_clock(ahead: &Observed<i64>) -> Result<(), Refusal> {
     match ahead {
         Observed::Seen(ahead) if ahead.saturating_abs() <= CLOCKS_DIFFER => Ok(()),
         Observed::Seen(ahead) => Err(Refusal::ClocksDiffer { ahead: *ahead }),

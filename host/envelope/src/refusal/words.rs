@@ -153,7 +153,7 @@ impl fmt::Display for Refusal {
             Self::Unread { what, why } => write!(f, "{what} could not be read: {why}"),
             Self::ClocksDiffer { ahead } => write!(
                 f,
-                "the operator's clock is {} s {} the API server's, and a certificate that it dates would not be valid; set \
+                "the operator's clock is {} s {} the API server's, so it dates no certificate and calls no backup old; set \
                  the clocks of the operator's node and of the control plane right",
                 ahead.unsigned_abs() / 1_000,
                 if *ahead > 0 { "ahead of" } else { "behind" }

@@ -1,9 +1,11 @@
 //! Effects on a backup, in order, each after the envelope's leave on a fresh read; the operator may end after any of them.
 
-use contract::{Action, BackupEffect, Effect, EtcdBackupStatus, OutcomeKind, PastOutcome, Take};
+use contract::{
+    Action, BackupEffect, Effect, EtcdBackupStatus, OutcomeKind, PastOutcome, Resource, Take,
+};
 use serde_json::json;
 
-use super::sight::revision_of;
+use super::sight::{BUCKET, revision_of};
 use super::{Keeping, Moving, Pod, Shelved};
 
 impl Keeping {
@@ -61,7 +63,14 @@ impl Keeping {
                 let is_running =
                     |pod: &Pod| pod.key == *key && pod.gone.is_none() && pod.ends > self.now;
                 let rehearsed = self.pods.iter().any(is_running);
-                self.facts.push(Shelved::Deleted { newest, rehearsed });
+                let path = format!("{BUCKET}/{key}");
+                let named = |one: &Resource| one.spec["s3"]["path"] == path.as_str();
+                let restored = self.restores.iter().any(named);
+                self.facts.push(Shelved::Deleted {
+                    newest,
+                    rehearsed,
+                    restored,
+                });
                 self.objects.retain(|one| one.key != *key);
             }
             BackupEffect::Rehearse(wanted) => {

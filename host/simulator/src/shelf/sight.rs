@@ -1,11 +1,11 @@
 //! What the operator sees of a backup: snapshots, and fresh reads before each effect.
 
 use contract::{
-    BackupView, ClusterId, Contents, EndpointStatus, EtcdView, MemberId, Millis, Observed,
-    RehearsalPod, RehearsalState, Secret, Snapshot, SourceEndpoint, Stored, StoredObject, Transfer,
-    TransferState, names,
+    BackupView, BeingRestored, ClusterId, Contents, EndpointStatus, EtcdView, MemberId, Millis,
+    Observed, RehearsalPod, RehearsalState, Secret, Snapshot, SourceEndpoint, Stored, StoredObject,
+    Transfer, TransferState, names,
 };
-use envelope::{BackupHead, Fresh, RehearsalHead, ResourceHead};
+use envelope::{BackupHead, Fresh, ResourceHead};
 
 use super::{Keeping, Pod};
 
@@ -37,6 +37,7 @@ impl Keeping {
             endpoints: vec![self.endpoint()],
             stored: self.stored(),
             transfer: self.transfer(),
+            being_restored: self.being_restored(),
             rehearsal: pod.map_or(Observed::Absent, |pod| Observed::Seen(self.seen(pod))),
             wanted: None,
             repository: None,
@@ -75,16 +76,16 @@ impl Keeping {
                 alarms: Observed::Unknown(unread()),
             },
             clock_ahead: Observed::Unknown(unread()),
-            backup: BackupHead {
-                run: self.status().run.map(|run| run.id),
-                transfer: running.map(|one| one.run.clone()),
-                rehearsal: RehearsalHead::of(&self.resource),
-                taken_along: envelope::is_taken_along(&self.resource),
-            },
+            backup: BackupHead::of(&self.resource, running.map(|one| one.run.clone())),
             stored: self.stored(),
+            being_restored: self.being_restored(),
             restore: Observed::Unknown(unread()),
             scheduled: Observed::Unknown(unread()),
         }
+    }
+
+    fn being_restored(&self) -> Observed<Vec<BeingRestored>> {
+        Observed::Seen(BeingRestored::of(&self.restores, &[]))
     }
 
     fn stored(&self) -> Observed<Vec<StoredObject>> {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BackupBefore, Contents, EndpointStatus, Millis, Observed, RehearsalPod};
+use crate::{
+    BackupBefore, BeingRestored, Contents, EndpointStatus, Millis, Observed, RehearsalPod,
+};
 
 /// The part of a snapshot that is about a backup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,13 @@ pub struct BackupView {
         skip_serializing_if = "Observed::is_absent"
     )]
     pub rehearsal: Observed<RehearsalPod>,
+    /// What EtcdRestores and clusters of the namespace may still read, of any store. `Absent` in recordings of hosts that did
+    /// not look.
+    #[serde(
+        default = "Observed::absent",
+        skip_serializing_if = "Observed::is_absent"
+    )]
+    pub being_restored: Observed<Vec<BeingRestored>>,
     /// `status.backupBefore` of the cluster that the spec names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<BackupBefore>,

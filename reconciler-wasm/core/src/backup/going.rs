@@ -1,21 +1,20 @@
 //! The end of an `EtcdBackup`: what it stored stays in the store, unless `spec.backupPolicy.whenDeleted` is Delete.
 //!
-//! A finalizer holds the resource until all that has its names is gone from the store. Whoever changes their mind, or has
-//! lost the store, sets `whenDeleted` to Retain, also while the resource is being deleted.
+//! A finalizer holds the resource until all that has its names is gone from the store, which waits for whoever restores some
+//! of it. Whoever changes their mind, or has lost the store, sets `whenDeleted` to Retain, also while the resource is being
+//! deleted.
 
 use contract::{
-    BackupEffect, BackupKey, Decision, Effect, EtcdBackupSpec, EventType, Finding, FindingKind,
-    Millis, OLD_FINALIZER, Observed, Place, Reason, STORED_FINALIZER, Snapshot, StoredObject,
+    BackupEffect, BackupKey, Decision, Effect, EtcdBackupSpec, Finding, FindingKind, Millis,
+    OLD_FINALIZER, Observed, Place, Reason, STORED_FINALIZER, Snapshot, StoredObject,
     TransferState,
 };
 
 use super::course::Course;
-use super::{rehearse, run};
+use super::{delete, rehearse, run};
 use crate::course::is_held;
-use crate::{pre, store, stored};
+use crate::{store, stored};
 
-/// Deletions of one pass.
-const AT_ONCE: usize = 16;
 /// How soon a store that does not answer is asked again.
 const AGAIN: Millis = Millis::seconds(30);
 /// What a person can do about a store that is lost.
@@ -61,7 +60,7 @@ pub(super) fn attend(mut course: Course<'_>) -> Decision {
                 let words = "The resource is being deleted, and nothing of it is stored any more.";
                 return release(STORED_FINALIZER, words);
             }
-            Some(keys) => delete(&mut course, &keys),
+            Some(keys) => delete_all(&mut course, &keys),
             None => {}
         },
         Err(error) => course.find(
@@ -149,19 +148,13 @@ fn own(
     keys.filter(|key| is_own(key)).cloned().collect()
 }
 
-fn delete(course: &mut Course<'_>, keys: &[String]) {
-    for key in keys.iter().take(AT_ONCE) {
-        let effect = Effect::Backup(BackupEffect::Delete { key: key.clone() });
-        let action = pre::action(&course.snapshot.resource, effect);
-        course.actions.push(action);
-    }
-    let words = format!(
-        "Deleting all {} stored backups, as spec.backupPolicy.whenDeleted asks for",
-        keys.len()
-    );
-    course.tell(EventType::Normal, Reason::BackupsDeleted, words.clone());
-    course.find(FindingKind::Doing, Reason::BackupsDeleted, words);
-    course.look_again(run::LATER, Reason::BackupsDeleted);
+fn delete_all(course: &mut Course<'_>, keys: &[String]) {
+    let Some(view) = course.snapshot.backup.as_deref() else {
+        return;
+    };
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let why = "stored backups, as spec.backupPolicy.whenDeleted asks for";
+    delete::delete(course, view, &keys, why, &format!(" {WAY_OUT}"));
 }
 
 fn alone(snapshot: &Snapshot, effect: BackupEffect, words: &str) -> Decision {

@@ -6,18 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use contract::{
-    BackupEffect, BackupKey, BackupPolicy, BackupView, Effect, EventType, FindingKind, Millis,
-    Observed, Reason,
-};
+use contract::{BackupKey, BackupPolicy, BackupView, FindingKind, Millis, Observed, Reason};
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::course::Course;
+use super::delete;
 use super::plan::Plan;
-use crate::{clock, pre};
-
-/// Deletions of one pass.
-const AT_ONCE: usize = 16;
+use crate::clock;
 
 /// The rules. A backup stays that any of them keeps; without a rule all stay.
 #[derive(Default)]
@@ -165,26 +160,11 @@ pub(super) fn keep(course: &mut Course<'_>, plan: &Plan, view: &BackupView) {
     own.sort();
     course.status.stored_backups = i64::try_from(own.len()).ok();
     let surplus = plan.retention.surplus(&own, course.now());
-    if surplus.is_empty() {
-        return;
-    }
-    let resource = &course.snapshot.resource;
-    for key in surplus.iter().take(AT_ONCE) {
-        let effect = BackupEffect::Delete {
-            key: (*key).to_owned(),
-        };
-        course
-            .actions
-            .push(pre::action(resource, Effect::Backup(effect)));
-    }
-    let words = format!(
-        "Deleting {} of {} stored backups, which no rule of spec.backupPolicy keeps, the oldest first",
-        surplus.len(),
+    let why = format!(
+        "of {} stored backups, which no rule of spec.backupPolicy keeps, the oldest first",
         own.len()
     );
-    course.tell(EventType::Normal, Reason::BackupsDeleted, words.clone());
-    course.find(FindingKind::Doing, Reason::BackupsDeleted, words);
-    course.look_again(super::run::LATER, Reason::BackupsDeleted);
+    delete::delete(course, view, &surplus, &why, "");
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod before;
 mod going;
 mod kept;
 mod rehearse;
+mod restored;
 mod run;
 mod schedule;
 
@@ -44,6 +45,7 @@ fn backup(policy: Value) -> Backup {
         stored: Observed::Seen(Vec::new()),
         transfer: None,
         rehearsal: Observed::Absent,
+        being_restored: Observed::Seen(Vec::new()),
         wanted: None,
         repository: None,
     }));
