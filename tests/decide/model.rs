@@ -49,6 +49,9 @@ impl State {
     }
 
     fn is_at_rest(&self) -> bool {
+        if self.branch.is_awaiting() {
+            return false;
+        }
         let truth = self.branch.truth();
         let rests = self.branch.rests();
         (rests >= RESTING && is_goal(&truth)) || (rests >= HOPELESS && is_hopeless(&truth))
@@ -80,11 +83,13 @@ struct Exploration {
     faults: Vec<(Fault, i64)>,
 }
 
-const MISHAPS: [Mishap; 4] = [
+const MISHAPS: [Mishap; 5] = [
     Mishap::EndsBefore,
     Mishap::EndsAfter,
     Mishap::AnswerLost,
     Mishap::NeverArrives,
+    // Several looks later, and long before any patience is over.
+    Mishap::Late(2_000),
 ];
 
 impl Model for Exploration {

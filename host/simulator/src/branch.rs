@@ -113,6 +113,12 @@ impl Branch {
         self.rests
     }
 
+    /// Whether a request of the operator is still to arrive, of which it does not know.
+    #[must_use]
+    pub fn is_awaiting(&self) -> bool {
+        self.world.late.iter().any(Option::is_some)
+    }
+
     /// The time since the beginning, in milliseconds.
     #[must_use]
     pub const fn now(&self) -> i64 {
