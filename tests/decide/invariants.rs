@@ -14,6 +14,7 @@ use simulator::{Deed, Fact, History, Truth};
 
 pub(crate) use self::armed::can_break;
 use self::deed::{judge_deed, weakly_guarded};
+pub(crate) use self::end::busy_while_hopeless;
 use self::end::judge_end;
 pub(crate) use self::promise::Promise;
 

@@ -1,17 +1,20 @@
 //! Bounded model checking: all that can happen within a budget of stale looks, crashes, lost answers and faults.
 //!
 //! The world is the simulator's, the decision is the very function that is sealed, and every branch is followed to its
-//! goal. What is explored here by every choice, the histories of [`crate`] draw at random and far beyond the budget.
+//! goal. Which worlds are explored is [`branches`]'s. What is explored here by every choice, the histories of [`crate`] draw at random and far beyond the budget.
+
+mod branches;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use simulator::{Branch, Choice, Fault, Mishap, Plan, Release};
+use contract::{Condition, ConditionStatus, EtcdClusterStatus, Reason};
+use serde::Deserialize;
+use simulator::{Branch, Choice, Fault, Mishap, Plan};
 use stateright::{Checker, Model, Property};
 
 use crate::goal::{is_goal, is_hopeless};
-use crate::invariants::{Promise, Violation, judge};
-use crate::number;
+use crate::invariants::{Promise, Violation, busy_while_hopeless, judge};
 
 /// Looks from the last choice to the goal; the slowest ways wait out every patience there is.
 const LOOKS: u16 = 150;
@@ -49,9 +52,43 @@ impl State {
     }
 
     fn is_at_rest(&self) -> bool {
+        if self.branch.is_awaiting() {
+            return false;
+        }
         let truth = self.branch.truth();
         let rests = self.branch.rests();
-        (rests >= RESTING && is_goal(&truth)) || (rests >= HOPELESS && is_hopeless(&truth))
+        (rests >= RESTING && is_goal(&truth))
+            || (rests >= HOPELESS && is_hopeless(&truth) && !self.tells_of_loss().is_empty())
+    }
+
+    /// The conditions in which people read that the quorum is lost.
+    fn tells_of_loss(&self) -> Vec<Condition> {
+        let lost = [Reason::QuorumLost, Reason::DataLost].map(Reason::name);
+        let mut told = self.conditions();
+        told.retain(|one| lost.contains(&&*one.reason));
+        if self.branch.truth().said_available != Some(false) {
+            told.clear();
+        }
+        told
+    }
+
+    /// Whether nothing can be done any more but by a person, who is told so.
+    fn is_blocked(&self) -> bool {
+        let told = self.tells_of_loss();
+        is_hopeless(&self.branch.truth()) && told.iter().any(|one| one.kind == "Blocked")
+    }
+
+    fn is_at_goal(&self) -> bool {
+        is_goal(&self.branch.truth())
+    }
+
+    /// What holds by the status.
+    fn conditions(&self) -> Vec<Condition> {
+        let status = self.branch.snapshot().resource.status;
+        let status = EtcdClusterStatus::deserialize(status).unwrap_or_default();
+        let mut conditions = status.conditions;
+        conditions.retain(|one| one.status == ConditionStatus::True);
+        conditions
     }
 }
 
@@ -78,13 +115,19 @@ struct Exploration {
     start: Branch,
     budget: Budget,
     faults: Vec<(Fault, i64)>,
+    ends: Ends,
 }
 
-const MISHAPS: [Mishap; 4] = [
+/// Whether that is an end once nothing is left that may go wrong.
+type Ends = fn(&State) -> bool;
+
+const MISHAPS: [Mishap; 5] = [
     Mishap::EndsBefore,
     Mishap::EndsAfter,
     Mishap::AnswerLost,
     Mishap::NeverArrives,
+    // Several looks later, and long before any patience is over.
+    Mishap::Late(2_000),
 ];
 
 impl Model for Exploration {
@@ -102,7 +145,7 @@ impl Model for Exploration {
         let left = state.left;
         if left.faults > 0 {
             let faults = self.faults.iter();
-            choices.extend(faults.map(|(fault, lasts)| Choice::Suffer(*fault, *lasts)));
+            choices.extend(faults.map(|(fault, lasts)| Choice::Strike(*fault, *lasts)));
         }
         if state.is_at_rest() {
             return;
@@ -133,7 +176,7 @@ impl Model for Exploration {
                 left.mishaps -= 1;
                 0
             }
-            Choice::Suffer(..) => {
+            Choice::Strike(..) | Choice::Suffer(..) => {
                 left.faults -= 1;
                 0
             }
@@ -143,14 +186,20 @@ impl Model for Exploration {
         let facts = branch.take_facts();
         let mut state = State {
             looks,
-            broken: facts.iter().find_map(judge),
+            broken: facts
+                .iter()
+                .find_map(|fact| judge(fact).or_else(|| busy_while_hopeless(fact))),
             ..State::new(branch, left)
         };
-        if state.looks == LOOKS && !state.is_at_rest() {
-            state.broken = Some(Violation {
-                promise: Promise::GoalsAreReached,
-                what: format!("after {LOOKS} looks: {state:?}"),
-            });
+        let unreached = |when: &str| Violation {
+            promise: Promise::GoalsAreReached,
+            what: format!("{when}: {state:?}\n{:#?}", state.conditions()),
+        };
+        let is_another_end = left.faults == 0 && state.is_at_rest() && !(self.ends)(&state);
+        if is_another_end {
+            state.broken = Some(unreached("it rests elsewhere"));
+        } else if state.looks == LOOKS && !state.is_at_rest() {
+            state.broken = Some(unreached(&format!("after {LOOKS} looks")));
         }
         Some(state)
     }
@@ -161,7 +210,7 @@ impl Model for Exploration {
                 state.broken.is_none()
             }),
             Property::sometimes(
-                "the budget is used up and the goal reached",
+                "the budget is used up and the end reached",
                 |_, state: &State| {
                     let used = Budget {
                         stale: 0,
@@ -204,7 +253,7 @@ pub(crate) fn formed(plan: &Plan) -> Branch {
     panic!("it does not form: {:?}", branch.truth());
 }
 
-fn explore(what: &str, start: Branch, budget: (u8, u8, u8), faults: &[Fault]) {
+fn explore(what: &str, start: Branch, budget: (u8, u8, u8), faults: &[Fault], ends: Ends) {
     let (stale, mishaps, faults_left) = budget;
     let exploration = Exploration {
         start,
@@ -214,6 +263,7 @@ fn explore(what: &str, start: Branch, budget: (u8, u8, u8), faults: &[Fault]) {
             faults: faults_left,
         },
         faults: faults.iter().map(|fault| (*fault, 0)).collect(),
+        ends,
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let checker = exploration.checker().threads(threads).spawn_dfs().join();
@@ -229,85 +279,4 @@ fn explore(what: &str, start: Branch, budget: (u8, u8, u8), faults: &[Fault]) {
         panic!("{what}: {}\n{}\n{choices:#?}", broken.promise, broken.what);
     }
     checker.assert_properties();
-}
-
-/// Each of the budgets: with `SIMULATOR_PROVE` all at once, else one after the other, which has far fewer branches.
-fn explore_within(what: &str, start: &Branch, faults: &[Fault]) {
-    let count = u8::from(!faults.is_empty());
-    let budgets: &[(u8, u8)] = if number("SIMULATOR_PROVE", 0) == 0 {
-        &[(1, 0), (0, 1)]
-    } else {
-        &[(1, 1)]
-    };
-    for (stale, mishaps) in budgets {
-        explore(what, start.clone(), (*stale, *mishaps, count), faults);
-    }
-}
-
-#[test]
-fn every_birth_within_the_budget_forms() {
-    for size in 1..=3 {
-        let what = format!("birth of {size}");
-        explore_within(&what, &Branch::new(&plan(size)), &[]);
-    }
-}
-
-#[test]
-fn every_lost_disk_within_the_budget_is_replaced() {
-    let disks = [Fault::Wipe(0), Fault::Wipe(1), Fault::DeleteClaim(2)];
-    explore_within("a disk lost of 3", &formed(&plan(3)), &disks);
-}
-
-/// One or two members have no disk to spare, and come back on theirs.
-#[test]
-fn every_lost_pod_of_a_small_cluster_within_the_budget_comes_back() {
-    for size in 1..=2 {
-        let what = format!("a pod lost of {size}");
-        explore_within(&what, &formed(&plan(size)), &[Fault::DeletePod(0)]);
-    }
-}
-
-#[test]
-fn every_resize_within_the_budget_ends_at_its_size() {
-    for (from, to) in [(1, 3), (3, 1), (2, 1), (1, 2), (2, 3), (3, 2)] {
-        let what = format!("{from} to {to}");
-        explore_within(&what, &formed(&plan(from)), &[Fault::Resize(to)]);
-    }
-}
-
-#[test]
-fn every_upgrade_within_the_budget_ends_at_its_version() {
-    for size in 1..=3 {
-        let old = Plan {
-            version: Some(Release::new(5, 35)),
-            ..plan(size)
-        };
-        let edit = Fault::Version(Release::new(6, 16));
-        let what = format!("3.5 to 3.6, {size} members");
-        explore_within(&what, &formed(&old), &[edit]);
-    }
-}
-
-#[test]
-fn every_consent_within_the_budget_goes_on_from_its_survivor() {
-    let mut lost = formed(&plan(3));
-    lost.step(Choice::Suffer(Fault::Wipe(0), 0), reconciler::reconcile);
-    lost.step(Choice::Suffer(Fault::Wipe(1), 0), reconciler::reconcile);
-    while lost.rests() < HOPELESS {
-        lost.step(Choice::Look, reconciler::reconcile);
-    }
-    assert!(is_hopeless(&lost.truth()), "{:?}", lost.truth());
-    // Together, and with a consent at any moment, the budgets have more branches than an hour.
-    for (stale, mishaps) in [(1, 0), (0, 1)] {
-        explore(
-            "consent",
-            lost.clone(),
-            (stale, mishaps, 1),
-            &[Fault::Consent],
-        );
-    }
-    if number("SIMULATOR_PROVE", 0) > 0 {
-        lost.step(Choice::Suffer(Fault::Consent, 0), reconciler::reconcile);
-        explore("consent at once", lost, (1, 1, 0), &[]);
-    }
 }

@@ -8,6 +8,7 @@ mod mutated;
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use contract::{Decision, Effect, Millis, Report, SCHEMA, Snapshot};
 use simulator::{
@@ -39,27 +40,39 @@ fn snapshots(plan: &Plan) -> Vec<Snapshot> {
     seen
 }
 
-/// What real clusters were seen as, and what somebody wrote by hand to be odd.
+/// What a real cluster was seen as, and what somebody wrote by hand to be odd.
 fn collected() -> Vec<(String, Snapshot)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/snapshot");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .expect("the corpus is there")
-        .map(|entry| entry.expect("the corpus can be listed").path())
-        .collect();
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/snapshot");
+    let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/odd");
+    let mut collected = Vec::new();
+    // Beside recorded ones the corpus has bytes that are no snapshot, to be refused by whoever reads them.
+    for (folder, least, may_be_none) in [(recorded, 20, true), (odd, 12, false)] {
+        let before = collected.len();
+        for file in files(folder) {
+            let bytes = std::fs::read(&file).expect("it can be read");
+            let name = file.display().to_string();
+            match serde_json::from_slice(&bytes) {
+                Ok(snapshot) => collected.push((name, snapshot)),
+                Err(why) => assert!(may_be_none, "{name}: {why}"),
+            }
+        }
+        let found = collected.len() - before;
+        assert!(found >= least, "{folder} has {found} snapshots");
+    }
+    collected
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    let mut files: Vec<_> = paths.collect();
     files.sort();
-    let read = |file: std::path::PathBuf| {
-        let bytes = std::fs::read(&file).expect("the corpus can be read");
-        let snapshot = serde_json::from_slice(&bytes).ok()?;
-        Some((file.display().to_string(), snapshot))
-    };
-    files.into_iter().filter_map(read).collect()
+    files
 }
 
 /// Hands out snapshots of all seeds and those that were collected, as they are and mutated, each with words to find it again.
 fn each_snapshot(mut look: impl FnMut(&Snapshot, &str)) {
-    let collected = collected();
-    assert!(collected.len() > 20, "the corpus has {}", collected.len());
-    for (file, snapshot) in &collected {
+    for (file, snapshot) in &collected() {
         look(snapshot, file);
         for variant in 0..VARIANTS {
             let what = format!("variant {variant} of {file}");

@@ -13,7 +13,7 @@ use super::invariants::{Promise, judge};
 use super::model::{formed, plan};
 
 /// Decides nothing but those effects.
-fn decision(snapshot: &Snapshot, effects: Vec<Effect>) -> Decision {
+pub(crate) fn decision(snapshot: &Snapshot, effects: Vec<Effect>) -> Decision {
     let pre = Preconditions {
         resource_uid: snapshot.resource.uid.clone(),
         ..Preconditions::default()

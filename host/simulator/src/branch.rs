@@ -23,7 +23,9 @@ pub enum Choice {
     LookBack,
     /// It looks, and something goes wrong with its action of that number, counted from 0 in this look.
     Stumble(u32, Mishap),
-    /// Something goes wrong, or a person edits, immediately before it looks; how many milliseconds it lasts, where it does.
+    /// Something goes wrong, or a person edits, and nobody has looked yet; how many milliseconds it lasts, where it does.
+    Strike(Fault, i64),
+    /// The same, and the operator looks at once.
     Suffer(Fault, i64),
 }
 
@@ -46,7 +48,8 @@ impl Branch {
         }
     }
 
-    /// Lets the choice happen, and then time until the operator is to look again. Answers how many actions were tried.
+    /// Lets the choice happen, and then time until the operator is to look again: none after [`Choice::Strike`]. Answers how
+    /// many actions were tried.
     pub fn step(&mut self, choice: Choice, mut decide: impl FnMut(&Snapshot) -> Decision) -> u32 {
         let at = self.world.now;
         match choice {
@@ -60,10 +63,12 @@ impl Branch {
                 let number = self.operator.actions_tried() + number;
                 self.world.plan.mishaps.push((number, mishap));
             }
-            Choice::Suffer(fault, lasts) => {
-                self.world.plan.faults.push(Planned { at, lasts, fault });
-                self.world.begin_fault(self.world.plan.faults.len() - 1);
+            Choice::Strike(fault, lasts) => {
+                self.befall(fault, lasts);
+                self.rests = 0;
+                return 0;
             }
+            Choice::Suffer(fault, lasts) => self.befall(fault, lasts),
         }
         let before = self.operator.actions_tried();
         self.world.draw_anew();
@@ -74,6 +79,12 @@ impl Branch {
         };
         self.operator.wait(&mut self.world);
         self.operator.actions_tried() - before
+    }
+
+    fn befall(&mut self, fault: Fault, lasts: i64) {
+        let at = self.world.now;
+        self.world.plan.faults.push(Planned { at, lasts, fault });
+        self.world.begin_fault(self.world.plan.faults.len() - 1);
     }
 
     /// A request arrives that no envelope has let pass; the API server and etcd judge it by themselves.
@@ -100,6 +111,12 @@ impl Branch {
     #[must_use]
     pub const fn rests(&self) -> u32 {
         self.rests
+    }
+
+    /// Whether a request of the operator is still to arrive, of which it does not know.
+    #[must_use]
+    pub fn is_awaiting(&self) -> bool {
+        self.world.late.iter().any(Option::is_some)
     }
 
     /// The time since the beginning, in milliseconds.

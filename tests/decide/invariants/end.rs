@@ -84,7 +84,7 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
             format!("{reasons:?}: {last_words:?}, {truth:?}"),
         );
     }
-    if let Some(busy) = busy_while_hopeless(history) {
+    if let Some(busy) = history.facts.iter().find_map(busy_while_hopeless) {
         return Some(busy);
     }
     if !rested && !still {
@@ -123,8 +123,8 @@ fn is_asleep(truth: &Truth) -> bool {
 }
 
 /// Nothing is destroyed once the quorum is lost for good, and nothing is asked of etcd that only a leader can grant.
-fn busy_while_hopeless(history: &History) -> Option<Violation> {
-    history.facts.iter().find_map(|fact| match fact {
+pub(crate) fn busy_while_hopeless(fact: &Fact) -> Option<Violation> {
+    match fact {
         Fact::Deed {
             at,
             deed,
@@ -170,5 +170,5 @@ fn busy_while_hopeless(history: &History) -> Option<Violation> {
         | Fact::Spun { .. }
         | Fact::Trespassed { .. }
         | Fact::Elected { .. } => None,
-    })
+    }
 }

@@ -3,9 +3,11 @@
 //! Shares no code with the reconciler or the envelope. A voter counts as healthy when it answers for this cluster and
 //! follows a leader, which is the least that can be asked: who fails here fails by any measure.
 
-use contract::{Decision, Effect, Member, MemberId, ObjectKind, Snapshot, names};
+use contract::{Decision, Effect, Member, MemberId, ObjectKind, Observed, Snapshot, names};
 
 use crate::goal::majority;
+use crate::model::{formed, plan};
+use crate::raised::decision;
 
 struct Votes<'a> {
     snapshot: &'a Snapshot,
@@ -66,7 +68,8 @@ pub(super) fn quorum_relevant(decision: &Decision) -> usize {
         .count()
 }
 
-/// Why an action of the decision, alone or after those before it, would leave fewer healthy voters than a quorum.
+/// Why an action of the decision, alone or after those before it, would leave fewer healthy voters than a quorum, or asks
+/// for a change of members that no quorum is there to commit.
 pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<String> {
     let votes = Votes::of(snapshot);
     let spec = &snapshot.resource.spec;
@@ -77,6 +80,13 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     let mut down: Vec<MemberId> = Vec::new();
     for action in &decision.actions {
         let (voters, healthy) = (votes.voters(), votes.healthy());
+        // A list without a voter is none that etcd gives, and on it a member is asked for under the condition that one is healthy.
+        if changes_members(&action.effect) && voters > 0 && healthy < majority(voters) {
+            let name = action.effect.name();
+            return Some(format!(
+                "{name} while {healthy} of {voters} voters are healthy"
+            ));
+        }
         let (needed, left) = match &action.effect {
             Effect::RemoveMember { member } => {
                 let is_voter = votes
@@ -150,20 +160,22 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     None
 }
 
+/// etcd commits these with the votes of today.
+const fn changes_members(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::AddLearner { .. }
+            | Effect::Promote { .. }
+            | Effect::RemoveMember { .. }
+            | Effect::UpdateMember { .. }
+    )
+}
+
 /// Why the decision changes the membership too fast.
 pub(super) fn hurries(snapshot: &Snapshot, decision: &Decision) -> Option<String> {
     let votes = Votes::of(snapshot);
     let effects = || decision.actions.iter().map(|action| &action.effect);
-    let changes = effects().filter(|effect| {
-        matches!(
-            effect,
-            Effect::AddLearner { .. }
-                | Effect::Promote { .. }
-                | Effect::RemoveMember { .. }
-                | Effect::UpdateMember { .. }
-        )
-    });
-    let changes = changes.count();
+    let changes = effects().filter(|effect| changes_members(effect)).count();
     if changes > 1 {
         return Some(format!("{changes} membership changes at once"));
     }
@@ -173,4 +185,32 @@ pub(super) fn hurries(snapshot: &Snapshot, decision: &Decision) -> Option<String
         .iter()
         .find(|member| member.learner || member.name.is_empty())?;
     adds.then(|| format!("one more is added while {} is under way", under_way.id))
+}
+
+/// Else a learner could come, go or get its vote where one of two voters answers: none of that takes a vote away.
+#[test]
+fn the_judge_of_votes_finds_out_a_change_that_no_quorum_commits() {
+    let mut seen = formed(&plan(3)).snapshot();
+    let Observed::Seen(list) = &mut seen.etcd.membership else {
+        panic!("three members have a list");
+    };
+    list.members[2].learner = true;
+    let (voter, learner) = (list.members[1].id, list.members[2].id);
+    let mut alone = seen.clone();
+    for endpoint in &mut alone.etcd.endpoints {
+        let status = endpoint.status.seen();
+        if status.is_some_and(|status| status.member_id == voter) {
+            endpoint.status = Observed::Unknown("no answer".to_owned());
+        }
+    }
+    let added = Effect::AddLearner {
+        name: "sim-new".to_owned(),
+        peer_urls: Vec::new(),
+    };
+    let removed = Effect::RemoveMember { member: learner };
+    for effect in [added, removed, Effect::Promote { member: learner }] {
+        let decided = decision(&seen, vec![effect]);
+        assert_eq!(costs_quorum(&seen, &decided), None);
+        assert!(costs_quorum(&alone, &decided).is_some(), "{decided:?}");
+    }
 }
