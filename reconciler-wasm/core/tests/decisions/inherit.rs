@@ -243,6 +243,35 @@ fn a_take_over_that_an_alarm_holds_up_is_told_with_the_way_out() {
     assert!(!told(&world.decide()).contains("etcdctl"));
 }
 
+/// Its readiness fails with any etcd while this alarm stands, and nobody was told of it.
+#[test]
+fn a_take_over_that_corrupt_data_holds_up_is_told_with_the_way_out() {
+    for mut world in [under_way(), under_way().over(1).settle()] {
+        world.snapshot.etcd.alarms = Observed::Seen(vec![contract::Alarm {
+            member: Some(contract::MemberId(0xa1)),
+            kind: contract::AlarmKind::Corrupt,
+        }]);
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        assert!(reports(&decision, Reason::DataCorrupt));
+        let message = told(&decision);
+        for words in [
+            "kubectl --namespace prod exec shop-m0-x2x4k -- ",
+            "etcdctl endpoint hashkv --cluster",
+            "etcdctl member remove ID",
+            "etcdctl alarm disarm",
+            "etcdctl snapshot save",
+        ] {
+            assert!(message.contains(words), "{message}");
+        }
+        let small = world.clone().wanting(5).decide();
+        assert_eq!(effects(&small), [""; 0], "nobody joins meanwhile");
+        world.snapshot.etcd.alarms = Observed::Seen(Vec::new());
+        let on = effects(&world.decide());
+        assert!(on[0].starts_with("RetireReplicaSet"), "{on:?}");
+    }
+}
+
 /// Somebody's own, or of a member that left long ago: neither holds the others up, and both are named.
 #[test]
 fn what_belongs_to_no_member_is_left_and_named() {

@@ -158,6 +158,7 @@ fn take_next(
         .iter()
         .min_by_key(|(member, _)| (member.is_healthy(), member.id == leads, member.name));
     let Some((member, set)) = next else { return };
+    tell_corrupt(situation, living, step);
     if !member.is_healthy() {
         let down = living.down_for(member, situation.snapshot.now);
         if down < BEFORE_RECREATION {
@@ -176,7 +177,7 @@ fn take_next(
             step.look_again(LATER, Reason::MemberUnhealthy);
             return;
         }
-    } else if mend(cluster, situation, membership, living, step) {
+    } else if mend(cluster, situation, membership, living, step) || is_corrupt(situation) {
         return;
     } else if reshape::waits_for_the_late(living, "the next member", step) {
         tell_full(situation, living, step);
@@ -204,9 +205,7 @@ fn tell_full(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
     if !situation.snapshot.etcd.is_alarmed(AlarmKind::Nospace) {
         return;
     }
-    let leads = living.leader();
-    let mut voters = living.voters().filter(|member| member.id == leads);
-    let Some(pod) = voters.next().and_then(|member| member.pod) else {
+    let Some(pod) = pod_of_leader(living) else {
         return;
     };
     let words = format!(
@@ -220,6 +219,34 @@ fn tell_full(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
     step.find(FindingKind::Blocked, Reason::NoSpace, words);
 }
 
+fn is_corrupt(situation: &Situation<'_>) -> bool {
+    situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
+}
+
+/// Under this alarm no member is Ready with any etcd, and whose data is right is found out only when all have come over.
+fn tell_corrupt(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
+    let Some(pod) = pod_of_leader(living).filter(|_| is_corrupt(situation)) else {
+        return;
+    };
+    let words = format!(
+        "etcd found that members disagree on their data, and serves nobody, so no other member is taken over. Until all are it \
+         is for you to settle, one command after the other, each after \"kubectl --namespace {} exec {} -- \": \"etcdctl \
+         endpoint hashkv --cluster\", which tells the hash of each member; \"etcdctl member remove ID\" for one that a quorum \
+         with equal hashes outvotes; \"etcdctl alarm disarm\" once all hashes are equal. Without such a quorum nobody knows \
+         whose data is right: save a snapshot of each member (etcdctl snapshot save), choose one, and restore it into a cluster \
+         of another name.",
+        situation.snapshot.resource.namespace, pod.name
+    );
+    step.find(FindingKind::Blocked, Reason::DataCorrupt, words);
+    step.look_again(LATER, Reason::DataCorrupt);
+}
+
+fn pod_of_leader<'a>(living: &Living<'a>) -> Option<&'a Pod> {
+    let leads = living.leader();
+    let mut voters = living.voters();
+    voters.find(|member| member.id == leads)?.pod
+}
+
 /// Sees to those who have come over and are not well, to members that join, and to the number of members. Says whether there
 /// was anything to do or to wait for.
 fn mend(
@@ -230,9 +257,10 @@ fn mend(
     step: &mut Step,
 ) -> bool {
     depart::finish(cluster, situation, living, step);
-    let is_small = cluster
-        .size
-        .is_some_and(|size| living.voters().count() < size);
+    let is_small = !is_corrupt(situation)
+        && cluster
+            .size
+            .is_some_and(|size| living.voters().count() < size);
     repair::replace(cluster, situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
