@@ -11,6 +11,7 @@ use contract::{
 
 use super::{
     LATER, SOON, Step, birth::apply, budget, leave, noop, repair, reshape, scale, space, storage,
+    strangers,
 };
 use crate::assess::{Disk, Health, Living, Member, Situation};
 use crate::build::{self, Start};
@@ -143,6 +144,9 @@ fn create(
             && member.volume.is_none_or(|volume| volume.deleted.is_none())
     });
     let Some(member) = unmade else { return };
+    if strangers::tell_of_namesake(situation, member.name, step) {
+        return;
+    }
     if cluster.has_volumes() && member.volume.is_none() {
         let claim = build::claim(cluster, resource, member.name);
         step.actions.push(

@@ -83,6 +83,7 @@ fn grow(
     }
     let resource = &situation.snapshot.resource;
     let foreign = &situation.snapshot.objects.foreign;
+    let pods = situation.snapshot.objects.pods.seen().into_iter().flatten();
     let sets = situation.snapshot.old_sets.seen().into_iter().flatten();
     let taken: BTreeSet<&str> = living
         .members
@@ -91,6 +92,7 @@ fn grow(
         .chain(living.pods.keys().copied())
         .chain(living.volumes.keys().copied())
         // What others have under a member's name stays, and no member of that name could be made beside it.
+        .chain(pods.map(|pod| pod.name.as_str()))
         .chain(foreign.iter().map(|foreign| foreign.name.as_str()))
         .chain(sets.map(|set| set.name.as_str()))
         .collect();

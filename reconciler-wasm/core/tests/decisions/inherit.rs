@@ -412,6 +412,10 @@ fn a_number_that_others_have_is_left_out_when_the_cluster_grows() {
         ..OldSet::default()
     }]);
     assert_eq!(added(&world).as_deref(), Some("shop-2"));
+    let mut theirs = world.pods()[0].clone();
+    (theirs.name, theirs.owner) = ("shop-2".to_owned(), None);
+    world.pods().push(theirs);
+    assert_eq!(added(&world).as_deref(), Some("shop-3"));
 }
 
 /// It was tried again and again, and the condition said that it is being done.

@@ -2,7 +2,7 @@
 
 use contract::{FindingKind, ForeignObject, Millis, ObjectKind, Pod, Reason, names};
 
-use crate::fixture::{World, effects, fresh, healthy, reports, written};
+use crate::fixture::{World, effects, fresh, healthy, id, reports, written};
 
 fn with_pod(change: impl Fn(&mut Pod)) -> World {
     let mut world = healthy(3);
@@ -139,6 +139,51 @@ fn a_pod_of_others_under_a_members_name_is_told_and_none_is_asked_for() {
             words.contains("--namespace prod delete pod shop-m1"),
             "{words}"
         );
+    }
+}
+
+/// The same of one that joins: it leaves again, and the next one takes no name that is taken.
+#[test]
+fn a_pod_of_others_under_a_learners_name_is_told_and_none_is_asked_for() {
+    let joining = || {
+        let mut world = healthy(3)
+            .wanting(4)
+            .with_learner(3, true)
+            .without_pod(3)
+            .without_volume(3);
+        world.rows()[3].name = String::new();
+        world
+    };
+    let asked = effects(&joining().decide());
+    assert!(asked.contains(&"Apply Pod shop-m3".to_owned()), "{asked:?}");
+    let mut labelled = joining();
+    let mut theirs = labelled.pods()[1].clone();
+    (theirs.owner, theirs.claim) = (None, None);
+    (theirs.name, theirs.uid) = ("shop-m3".to_owned(), "uid-theirs".to_owned());
+    labelled.pods().push(theirs);
+    let mut refused = joining();
+    refused.snapshot.objects.foreign = vec![ForeignObject {
+        kind: ObjectKind::Pod,
+        name: "shop-m3".to_owned(),
+        owner: "Job/theirs".to_owned(),
+    }];
+    for world in [labelled, refused] {
+        let world = world.settle();
+        let asked = effects(&world.decide()).join(" ");
+        assert!(!asked.contains("shop-m3"), "{asked}");
+        let words: Vec<String> = told(&world).into_iter().map(|(_, words)| words).collect();
+        assert!(
+            words
+                .join(" ")
+                .contains("--namespace prod delete pod shop-m3"),
+            "{words:?}"
+        );
+        let late = effects(&world.later(200).decide());
+        assert!(
+            late.contains(&format!("RemoveMember {}", id(3))),
+            "{late:?}"
+        );
+        assert!(!late.join(" ").contains("shop-m3"), "{late:?}");
     }
 }
 
