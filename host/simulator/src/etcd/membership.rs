@@ -69,7 +69,10 @@ impl Etcd {
         if !rows.iter().any(|row| row.id == id) {
             return Err(NOT_FOUND);
         }
-        if rows.iter().any(|row| row.id != id && self.url(row.id) == url) {
+        if rows
+            .iter()
+            .any(|row| row.id != id && self.url(row.id) == url)
+        {
             return Err(EXISTS);
         }
         self.urls.insert(id, url.to_owned());
