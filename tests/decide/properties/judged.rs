@@ -80,8 +80,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     let mut down: Vec<MemberId> = Vec::new();
     for action in &decision.actions {
         let (voters, healthy) = (votes.voters(), votes.healthy());
-        // A list without a voter is none that etcd gives, and on it a member is asked for under the condition that one is healthy.
-        if changes_members(&action.effect) && voters > 0 && healthy < majority(voters) {
+        if changes_members(&action.effect) && healthy < majority(voters) {
             let name = action.effect.name();
             return Some(format!(
                 "{name} while {healthy} of {voters} voters are healthy"

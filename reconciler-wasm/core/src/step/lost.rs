@@ -75,7 +75,8 @@ pub(super) fn say(
             (
                 FindingKind::Waiting,
                 Reason::QuorumLost,
-                "Waiting for them to come back. Nothing is removed or deleted meanwhile."
+                "Waiting for them to come back. Nothing is removed or deleted meanwhile. Where they cannot, restore from \
+                 a backup."
                     .to_owned(),
             )
         };

@@ -77,7 +77,8 @@ fn grow(
 ) {
     let voters = living.voters().count();
     // etcd counts the new member as one that is not connected, and lets a sole member grow at any time.
-    if voters > 1 && settled(situation, living) < quorum(voters + 1) {
+    let is_settled = voters <= 1 || settled(situation, living) >= quorum(voters + 1);
+    if !living.votes().has_quorum() || !is_settled {
         settle(situation, living, Reason::ScalingUp, step);
         return;
     }
