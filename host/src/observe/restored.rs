@@ -104,7 +104,8 @@ mod tests {
     async fn now(server: &ApiServer) -> Vec<(String, Option<String>)> {
         match being_restored_now(&server.client(), "infra").await {
             Observed::Seen(found) => found.into_iter().map(|one| (one.by, one.key)).collect(),
-            unread => panic!("{unread:?}"),
+            Observed::Absent => panic!("nobody looked"),
+            Observed::Unknown(why) => panic!("{why}"),
         }
     }
 
