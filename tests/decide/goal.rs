@@ -135,7 +135,7 @@ fn reads(asked: Release) -> bool {
     }
 }
 
-/// Whether nothing runs, and nothing is missing but the pods.
+/// Whether nothing runs that can be stopped, and nothing is missing but the pods.
 fn is_stopped(truth: &Truth) -> bool {
     if truth.cluster.is_none() {
         return truth.pods.is_empty() && truth.claims.is_empty() && truth.services.is_empty();
@@ -148,7 +148,14 @@ fn is_stopped(truth: &Truth) -> bool {
     // is cleared away then.
     let is_theirs = |claim: &&String| names.contains(&claim.as_str());
     let kept = truth.claims.iter().filter(is_theirs).count() >= majority(names.len());
-    truth.pods.is_empty()
+    // One whose disk goes with its pod is left to a person once too few others run to replace it.
+    let is_left = |pod: &String| {
+        truth
+            .members
+            .iter()
+            .any(|one| one.name == *pod && one.condemned)
+    };
+    (truth.pods.is_empty() || !truth.confirmed && truth.pods.iter().all(is_left))
         && kept
         && members.clone().all(|member| !member.learner)
         && truth.budget.as_deref() == Some(majority(names.len()).to_string().as_str())

@@ -149,7 +149,7 @@ pub struct Truth {
     pub budget: Option<String>,
     /// No budget can be: somebody else's has its name, or Services and a budget would not select pods that the archived
     /// operator made and that are still to be taken over. Somebody else's that was collected a moment ago may still be
-    /// there in the last look.
+    /// there in the last look. Or nothing tells the operator which budget there is.
     pub unguardable: bool,
 }
 
@@ -170,6 +170,8 @@ pub struct MemberTruth {
     pub intact: bool,
     /// That disk goes with its pod.
     pub in_pod: bool,
+    /// Somebody deletes its claim, which goes when its pod does.
+    pub condemned: bool,
     /// Its file takes nine tenths of the quota or more.
     pub full: bool,
     /// The same label on its pod.

@@ -150,6 +150,7 @@ fn voter(number: u64) -> MemberTruth {
         healthy: true,
         intact: true,
         in_pod: false,
+        condemned: false,
         full: false,
         label: None,
         secure: false,

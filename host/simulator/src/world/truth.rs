@@ -5,6 +5,7 @@
 use contract::{MemberId, PodPhase, Restoration, VolumePhase};
 
 use super::{World, asked, label};
+use crate::caches::Watch;
 use crate::etcd::{Data, QUOTA};
 use crate::fact::{MemberTruth, Truth};
 use crate::secrets::is_secure;
@@ -95,6 +96,8 @@ impl World {
                     let full = self.is_full(row.id);
                     let pod = self.kube.pod_of(&name);
                     let process = pod.and_then(|pod| pod.process);
+                    let claim = self.kube.claims.get(&name);
+                    let condemned = claim.is_some_and(|claim| claim.api.deleted.is_some());
                     MemberTruth {
                         id: row.id,
                         name,
@@ -103,6 +106,7 @@ impl World {
                         healthy,
                         intact,
                         in_pod: intact && pod.is_some_and(|pod| pod.api.claim.is_none()),
+                        condemned,
                         full,
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),
@@ -135,6 +139,7 @@ impl World {
                 is_left && self.kube.resource.is_being_taken_over()
                     || self.budget_went.is_some_and(|at| self.now < at + STALE_MS)
                     || budgets.any(|budget| !self.is_own(&budget.owner))
+                    || self.deaf().contains(&Watch::Around)
             },
             budget: self
                 .kube

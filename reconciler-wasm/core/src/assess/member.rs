@@ -145,7 +145,8 @@ impl Member<'_> {
     /// The identity of the disk it runs on.
     pub(crate) fn disk_id(&self) -> Option<&str> {
         match (self.pod, self.volume) {
-            (Some(pod), None) if pod.claim.is_none() => Some(&pod.uid),
+            // A claim of its name may be another pod's that was asked for before this one was seen.
+            (Some(pod), _) if pod.claim.is_none() => Some(&pod.uid),
             (_, volume) => volume.map(|volume| volume.uid.as_str()),
         }
     }

@@ -56,6 +56,24 @@ fn volumes_grow_without_a_quorum_and_beside_corrupt_data_too() {
     assert!(all.iter().all(|claim| grown.contains(claim)), "{grown:?}");
 }
 
+/// Found by the simulator, with a watch that told of no pods: the claim was asked for with a pod that was there already. What
+/// is recorded as a member's disk is what it is started on again.
+#[test]
+fn a_claim_beside_a_pod_with_its_data_within_is_not_its_disk() {
+    let mut world = healthy(3);
+    for pod in world.pods() {
+        pod.claim = None;
+    }
+    for record in &mut world.status.member_records {
+        record.disk = None;
+    }
+    let status = written(&world.decide()).expect("a status");
+    let uids = world.pods().iter().map(|pod| Some(pod.uid.clone()));
+    let uids: Vec<Option<String>> = uids.collect();
+    let recorded = status.member_records.into_iter().map(|one| one.disk);
+    assert_eq!(recorded.collect::<Vec<_>>(), uids);
+}
+
 #[test]
 fn who_has_no_room_without_a_quorum_is_told_the_way_out() {
     let mut world = (0..3).fold(healthy(3), World::silent).without_list();
