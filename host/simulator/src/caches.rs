@@ -44,9 +44,12 @@ impl World {
         let faults = self.plan.faults.iter();
         faults
             .filter(|planned| (planned.at..planned.at + planned.lasts).contains(&self.now))
-            .filter_map(|planned| match planned.fault {
-                Fault::Deaf(watch) => Some(Watch::numbered(watch)),
-                _ => None,
+            .filter_map(|planned| {
+                if let Fault::Deaf(watch) = planned.fault {
+                    Some(Watch::numbered(watch))
+                } else {
+                    None
+                }
             })
             .collect()
     }
