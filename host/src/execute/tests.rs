@@ -417,10 +417,15 @@ async fn a_pod_goes_only_where_a_dry_run_takes_the_one_that_follows() {
     ];
     for (code, reason, message, outcome) in answers {
         let pods = "/api/v1/namespaces/infra/pods";
+        let claims = "/api/v1/namespaces/infra/persistentvolumeclaims";
         let mut stands = service(Some("r1"));
         stands["kind"] = json!("Pod");
         stands["metadata"]["name"] = json!("kv-0000");
-        // It has ended and its data is on a disk, so that it may go without evidence from etcd.
+        let mut claim = service(Some("r1"));
+        claim["kind"] = json!("PersistentVolumeClaim");
+        claim["metadata"]["name"] = json!("kv-0000");
+        let claim_uid = claim["metadata"]["uid"].as_str().map(str::to_owned);
+        // It has ended and its data is on a disk that stays, so that it may go without evidence from etcd.
         stands["spec"] = json!({"containers": [], "volumes": [
             {"name": contract::names::DATA_VOLUME, "persistentVolumeClaim": {"claimName": "kv-0000"}},
         ]});
@@ -431,6 +436,7 @@ async fn a_pod_goes_only_where_a_dry_run_takes_the_one_that_follows() {
         };
         let server = api_server()
             .answering("GET", &format!("{pods}/kv-0000"), 200, stands)
+            .answering("GET", &format!("{claims}/kv-0000"), 200, claim)
             .answering(
                 "DELETE",
                 &format!("{pods}/kv-0000"),
@@ -446,6 +452,7 @@ async fn a_pod_goes_only_where_a_dry_run_takes_the_one_that_follows() {
             grace_seconds: None,
         };
         delete.pre.successor = Some(serde_json::from_value(pod).expect("a pod"));
+        delete.pre.claim_uid = claim_uid;
         let (executor, _directory) = executor(&server, Leadership::alone());
         let outcomes = execute(&executor, &[delete], &mut Memory::default()).await;
         assert_eq!(outcomes[0].0, outcome, "{message}: {outcomes:?}");
