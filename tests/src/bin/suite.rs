@@ -233,7 +233,8 @@ fn output_of(step: &Step, sum: &mut Sum) -> Result<bool> {
         let line = line.context("the program's output cannot be read")?;
         println!("{line}");
         if let Some(pace) = pace::told(&line) {
-            note(pace)?;
+            // What could not be written down was checked all the same.
+            note(pace).unwrap_or_else(|error| println!("{error:#}"));
         }
         if step.counts == Counts::ItsTests {
             count(&line, sum);

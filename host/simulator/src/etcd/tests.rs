@@ -238,3 +238,16 @@ fn the_cluster_takes_on_a_version_when_all_members_run_it() {
     etcd.follow_versions(cluster, &mixed);
     assert_eq!(etcd.data(1).and_then(super::Data::minor), Some(7));
 }
+
+#[test]
+fn a_member_takes_no_address_that_another_one_has() {
+    let (mut etcd, cluster) = three();
+    let all = peers(&[1, 2, 3]);
+    let (a, of_b) = (id(&etcd, 1), "http://b.c.ns.svc:2380");
+    assert!(etcd.readdress(cluster, a, of_b, &all).is_err());
+    assert_eq!(
+        etcd.readdress(cluster, a, "https://a.c.ns.svc:2380", &all),
+        Ok(())
+    );
+    assert_eq!(etcd.url(a), "https://a.c.ns.svc:2380");
+}
