@@ -156,3 +156,23 @@ fn a_founders_claim_of_another_class_is_told_with_the_command_that_takes_it_away
     let found = conditions.find(|one| one.kind == "Blocked").unwrap();
     assert_eq!(found.status, ConditionStatus::False, "{}", found.message);
 }
+
+/// A policy may refuse a budget for as long as it stands, and the first refusal ends a pass.
+#[test]
+fn a_budget_that_is_refused_keeps_no_founder_from_being_made() {
+    let mut world = filling();
+    world.snapshot.objects.pods = Observed::Seen(Vec::new());
+    world.snapshot.objects.disruption_budgets = Observed::Seen(Vec::new());
+    world.snapshot.outcomes = vec![contract::PastOutcome {
+        effect: "Apply".to_owned(),
+        kind: Some(contract::ObjectKind::PodDisruptionBudget),
+        target: "shop".to_owned(),
+        outcome: contract::OutcomeKind::Failed,
+        message: "denied the request".to_owned(),
+    }];
+    let effects = effects(&world.decide());
+    let budget = "Apply PodDisruptionBudget shop".to_owned();
+    assert_eq!(effects.last(), Some(&budget), "{effects:?}");
+    let is_founder = |effect: &String| *effect == format!("Apply Pod {FOUNDER}");
+    assert!(effects.iter().any(is_founder), "{effects:?}");
+}
