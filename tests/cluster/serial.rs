@@ -62,7 +62,7 @@ pub(crate) fn afterwards(scenarios: &Scenarios) -> Vec<Trial> {
             recordings::decide_natively,
         ),
         scenarios.plain(
-            "recordings::what_real_members_answered_is_what_the_model_answers",
+            "recordings::what_really_happened_is_what_happens_in_the_model",
             recordings::are_as_the_model,
         ),
         scenarios.plain(

@@ -219,24 +219,6 @@ fn a_snapshot_with_a_field_beyond_the_contract_is_told() {
     );
 }
 
-/// Recordings of suites on a real Kubernetes: an adoption, claims asked for later, a wiped disk, sizes, some in mid-flight,
-/// a leader that stood still while another led.
-#[test]
-fn what_real_members_answered_is_what_the_model_answers() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/members");
-    let entries = fs::read_dir(folder).expect("the folder is there");
-    let files: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    let compared = crate::model::compare(&files).expect("they can be read");
-    eprintln!(
-        "{} changes of members, {} of them told for sure, {} member lists",
-        compared.steps, compared.sure, compared.lists
-    );
-    assert!(compared.agrees(), "{compared:?}");
-    assert!(compared.sure > 20 && compared.lists > 20, "{compared:?}");
-}
-
 /// What was recorded once is read and decided for ever: by its own module, which it carries, and by today's.
 #[test]
 fn golden_recordings_of_every_schema_are_decided_again() {

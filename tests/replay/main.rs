@@ -9,5 +9,6 @@ mod exports;
 mod fixtures;
 mod model;
 mod plan;
+mod reality;
 mod reproducible;
 mod ring;

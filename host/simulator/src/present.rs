@@ -53,13 +53,39 @@ impl Given {
 impl World {
     /// The world of this snapshot, with whatever is under way in it going on.
     pub(crate) fn present(snapshot: &Snapshot) -> Result<Self, Unforeseeable> {
+        let mut world = Self::standing(snapshot)?;
+        let Snapshot {
+            resource,
+            etcd,
+            guards,
+            ..
+        } = snapshot;
+        let status = EtcdClusterStatus::deserialize(&resource.status).unwrap_or_default();
+        match &etcd.membership {
+            Observed::Seen(membership) => {
+                world.put_members(membership, &statuses(snapshot), snapshot)
+            }
+            Observed::Absent | Observed::Unknown(_) if status.cluster_id.is_some() => {
+                if !world.kube.pods.is_empty() {
+                    return Err("no member answers, so nobody knows who is in the cluster".into());
+                }
+                world.put_recorded(&status);
+            }
+            Observed::Absent | Observed::Unknown(_) => {}
+        }
+        world.guard_as_found(guards, &status);
+        world.settle();
+        world.changed = true;
+        Ok(world)
+    }
+
+    /// The objects of this snapshot alone, with empty disks.
+    pub(crate) fn standing(snapshot: &Snapshot) -> Result<Self, Unforeseeable> {
         let Snapshot {
             resource,
             objects,
-            etcd,
             secrets,
             old_lock,
-            guards,
             now,
             ..
         } = snapshot;
@@ -87,11 +113,7 @@ impl World {
         }
         let status = EtcdClusterStatus::deserialize(&resource.status).unwrap_or_default();
         let token = status.birth.as_ref().map(|birth| birth.token.clone());
-        let statuses: BTreeMap<&str, &EndpointStatus> = etcd
-            .endpoints
-            .iter()
-            .filter_map(|endpoint| Some((endpoint.pod.as_str(), endpoint.status.seen()?)))
-            .collect();
+        let statuses = statuses(snapshot);
         let mut nodes = BTreeMap::new();
         for pod in listed(&objects.pods, "pods")? {
             let answers = statuses.get(pod.name.as_str()).copied();
@@ -100,19 +122,6 @@ impl World {
         for node in 0..NODES.max(u32::try_from(nodes.len()).unwrap_or(NODES)) {
             world.kube.nodes.insert(node, Node::Up);
         }
-        match &etcd.membership {
-            Observed::Seen(membership) => world.put_members(membership, &statuses, snapshot),
-            Observed::Absent | Observed::Unknown(_) if status.cluster_id.is_some() => {
-                if !world.kube.pods.is_empty() {
-                    return Err("no member answers, so nobody knows who is in the cluster".into());
-                }
-                world.put_recorded(&status);
-            }
-            Observed::Absent | Observed::Unknown(_) => {}
-        }
-        world.guard_as_found(guards, &status);
-        world.settle();
-        world.changed = true;
         Ok(world)
     }
 
@@ -288,6 +297,14 @@ impl World {
                 .map(|pod| pod.number),
         }
     }
+}
+
+/// What each pod's member says of itself.
+fn statuses(snapshot: &Snapshot) -> BTreeMap<&str, &EndpointStatus> {
+    let endpoints = snapshot.etcd.endpoints.iter();
+    endpoints
+        .filter_map(|endpoint| Some((endpoint.pod.as_str(), endpoint.status.seen()?)))
+        .collect()
 }
 
 fn listed<'a, T>(seen: &'a Observed<Vec<T>>, what: &str) -> Result<&'a [T], Unforeseeable> {
