@@ -7,6 +7,8 @@
 mod members;
 #[path = "model/objects.rs"]
 mod objects;
+#[path = "model/standing.rs"]
+mod standing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

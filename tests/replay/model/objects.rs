@@ -10,11 +10,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use contract::{Action, ObjectKind, Objects, Observed, OutcomeKind, Snapshot};
-use serde::Serialize;
-use serde_json::{Value, json};
+use contract::{Action, OutcomeKind, Snapshot};
 use simulator::Ground;
 
+use super::standing::{Key, Met, Object, STATUS, meet, objects};
 use super::{Step, is_alone};
 
 /// How the API server says what the model says in fewer words.
@@ -27,24 +26,6 @@ const WORDS: [(&str, &[&str]); 4] = [
     ),
     ("not found", &["not found"]),
 ];
-
-/// Fields of projections that nobody but their writer changes, and in which the API server fills in nothing.
-const POD: [&str; 9] = [
-    "owner",
-    "labels",
-    "annotations",
-    "image",
-    "claim",
-    "initialCluster",
-    "initialClusterState",
-    "peerSecret",
-    "serverSecret",
-];
-const CLAIM: [&str; 4] = ["owner", "labels", "annotations", "requested"];
-const SERVICE: [&str; 5] = ["owner", "labels", "selector", "ports", "publishNotReady"];
-const BUDGET: [&str; 3] = ["owner", "minAvailable", "selector"];
-/// That of the cluster.
-const STATUS: Key = ("status", String::new());
 
 /// How far changes of objects were compared.
 #[derive(Debug, Default)]
@@ -74,28 +55,9 @@ struct Expected {
     /// Its time, in milliseconds.
     at: i64,
     /// As the model has them, those that were changed.
-    objects: BTreeMap<Key, Option<Object>>,
+    objects: BTreeMap<Key, Object>,
     /// What was refused, and in which words.
     refused: Option<(Action, String)>,
-}
-
-type Key = (&'static str, String);
-
-/// An object, as far as nobody but its writer changes it.
-#[derive(Debug)]
-struct Object {
-    /// Empty where only the API server knows it.
-    uid: String,
-    deleted: bool,
-    fields: BTreeMap<&'static str, Value>,
-}
-
-/// How an object of the model compares with the real one.
-enum Met {
-    Same,
-    /// Somebody else took it away.
-    Gone,
-    Other(String),
 }
 
 impl fmt::Display for Compared {
@@ -175,9 +137,9 @@ impl Expected {
         }
         let (before, mut after) = (objects(&step.snapshot), objects(&model.look()));
         let objects = changed.into_iter().map(|key| {
-            let object = after
-                .remove(&key)
-                .map(|object| object.since(before.get(&key)));
+            let was = before.get(&key);
+            let object = after.remove(&key);
+            let object = object.map_or_else(|| Object::without(was), |object| object.since(was));
             (key, object)
         });
         Self {
@@ -200,7 +162,7 @@ impl Expected {
         let real = objects(snapshot);
         for (key, model) in self.objects {
             compared.stood += 1;
-            match meet(model.as_ref(), real.get(&key)) {
+            match meet(&model, real.get(&key)) {
                 Met::Same => {}
                 Met::Gone => compared.gone += 1,
                 Met::Other(how) => {
@@ -225,60 +187,6 @@ impl Expected {
     }
 }
 
-impl Object {
-    fn is(&self, real: &Self) -> bool {
-        self.uid.is_empty() || self.uid == real.uid
-    }
-
-    /// With what it has no longer, by name; and without the uid that is the model's own.
-    fn since(mut self, before: Option<&Self>) -> Self {
-        let Some(before) = before else {
-            self.uid.clear();
-            return self;
-        };
-        for (field, value) in &mut self.fields {
-            let (Value::Object(now), Some(Value::Object(then))) = (value, before.fields.get(field))
-            else {
-                continue;
-            };
-            for name in then.keys() {
-                now.entry(name).or_insert(Value::Null);
-            }
-        }
-        self
-    }
-}
-
-fn meet(model: Option<&Object>, real: Option<&Object>) -> Met {
-    let model = model.filter(|model| !model.deleted);
-    match (model, real) {
-        (None, None) => Met::Same,
-        (None, Some(real)) if real.deleted => Met::Same,
-        (None, Some(_)) => Met::Other("stands, in the model it is going".to_owned()),
-        (Some(_), None) => Met::Gone,
-        (Some(model), Some(real)) if real.deleted || !model.is(real) => Met::Gone,
-        (Some(model), Some(real)) => {
-            let pairs = model.fields.iter();
-            let mut other = pairs.filter_map(|(field, model)| {
-                let real = real.fields.get(field).unwrap_or(&Value::Null);
-                (!is_in(model, real)).then(|| format!("has {field} {real}, in the model {model}"))
-            });
-            other.next().map_or(Met::Same, Met::Other)
-        }
-    }
-}
-
-/// Whether the real field is as the model's. Of labels and annotations there may be more, which others add.
-fn is_in(model: &Value, real: &Value) -> bool {
-    match (model, real) {
-        (Value::Object(model), Value::Object(real)) => model
-            .iter()
-            .all(|(name, value)| real.get(name).unwrap_or(&Value::Null) == value),
-        (Value::Null, Value::Object(_)) => true,
-        (model, real) => model == real,
-    }
-}
-
 /// What the model would say in the API server's stead.
 fn meaning(message: &str) -> Option<&'static str> {
     let mut all = WORDS.iter();
@@ -291,72 +199,5 @@ fn key(action: &Action) -> Key {
     match effect.kind() {
         Some(kind) => (kind.name(), effect.target()),
         None => STATUS,
-    }
-}
-
-fn objects(snapshot: &Snapshot) -> BTreeMap<Key, Object> {
-    let Objects {
-        pods,
-        volumes,
-        services,
-        disruption_budgets,
-        foreign: _,
-    } = &snapshot.objects;
-    let mut status = snapshot.resource.status.clone();
-    if let Value::Object(fields) = &mut status {
-        // The host writes it.
-        fields.remove("decidedBy");
-    }
-    let said = Object {
-        uid: snapshot.resource.uid.clone(),
-        deleted: false,
-        // In a list, of which there may be no more.
-        fields: BTreeMap::from([("status", json!([status]))]),
-    };
-    let mut all = BTreeMap::from([(STATUS, said)]);
-    put(&mut all, ObjectKind::Pod, pods, &POD);
-    put(&mut all, ObjectKind::PersistentVolumeClaim, volumes, &CLAIM);
-    put(&mut all, ObjectKind::Service, services, &SERVICE);
-    put(
-        &mut all,
-        ObjectKind::PodDisruptionBudget,
-        disruption_budgets,
-        &BUDGET,
-    );
-    for (name, secret) in &snapshot.secrets {
-        if let Some(secret) = secret.seen() {
-            let fields = BTreeMap::from([
-                ("owner", json!(secret.owner)),
-                ("names", json!(secret.names)),
-            ]);
-            let object = Object {
-                uid: secret.uid.clone(),
-                deleted: false,
-                fields,
-            };
-            all.insert((ObjectKind::Secret.name(), name.clone()), object);
-        }
-    }
-    all
-}
-
-fn put<T: Serialize>(
-    all: &mut BTreeMap<Key, Object>,
-    kind: ObjectKind,
-    listed: &Observed<Vec<T>>,
-    fields: &[&'static str],
-) {
-    for object in listed.seen().into_iter().flatten() {
-        let value = json!(object);
-        let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
-        let object = Object {
-            uid: text("uid"),
-            deleted: value.get("deleted").is_some(),
-            fields: fields
-                .iter()
-                .map(|field| (*field, value[*field].clone()))
-                .collect(),
-        };
-        all.insert((kind.name(), text("name")), object);
     }
 }
