@@ -1,14 +1,16 @@
 //! Recordings of suites on a real Kubernetes, held against the model: an adoption, claims asked for later, a wiped disk, sizes,
-//! some in mid-flight, a leader that stood still while another led.
+//! some in mid-flight, a leader that stood still while another led, answers that were lost, claims that stayed for the next
+//! cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::model::{Compared, compare};
 
 #[test]
 fn what_real_members_answered_is_what_the_model_answers() {
-    let compared = compare(&files()).expect("they can be read");
+    let compared = all();
     let members = &compared.members;
     eprintln!("{members}");
     assert!(compared.agrees(), "{compared:?}");
@@ -17,7 +19,7 @@ fn what_real_members_answered_is_what_the_model_answers() {
 
 #[test]
 fn what_a_real_api_server_did_is_what_the_model_does() {
-    let compared = compare(&files()).expect("they can be read");
+    let compared = all();
     let objects = &compared.objects;
     eprintln!("{objects}");
     assert!(compared.agrees(), "{compared:?}");

@@ -16,9 +16,12 @@ use simulator::Ground;
 use super::standing::{Key, Met, Object, STATUS, meet, objects};
 use super::{Step, is_alone};
 
-/// How the API server says what the model says in fewer words.
+/// How the API server, and the envelope after a fresh read, say what the model says in fewer words.
 const WORDS: [(&str, &[&str]); 4] = [
-    ("the object has been modified", &["has been modified"]),
+    (
+        "the object has been modified",
+        &["has been modified", " changed: resourceVersion"],
+    ),
     ("already exists", &["already exists"]),
     (
         "the UID does not match",
@@ -131,7 +134,7 @@ impl Expected {
                 OutcomeKind::Refused | OutcomeKind::Failed if meaning(&past.message).is_some() => {
                     refused = Some((action.clone(), past.message.clone()));
                 }
-                // The envelope's own reasons, the API server's rules that the model does not have, and lost answers.
+                // The envelope's other reasons, the API server's rules that the model does not have, and lost answers.
                 OutcomeKind::Refused | OutcomeKind::Failed | OutcomeKind::Skipped => {}
             }
         }
