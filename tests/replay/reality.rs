@@ -71,9 +71,13 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/members")
 }
 
-fn files() -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder()).expect("the folder is there");
-    entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect()
+fn all() -> &'static Compared {
+    static ALL: OnceLock<Compared> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let entries = fs::read_dir(folder()).expect("the folder is there");
+        let files: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        compare(&files).expect("they can be read")
+    })
 }
