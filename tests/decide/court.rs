@@ -69,7 +69,8 @@ impl Court {
         match self {
             Self::All | Self::Formed => judge(fact),
             Self::Safety => {
-                judge(fact).filter(|violation| violation.promise != Promise::NothingSpins)
+                let of_rest = [Promise::NothingSpins, Promise::GoalsAreRest];
+                judge(fact).filter(|violation| !of_rest.contains(&violation.promise))
             }
             Self::Mad => unsafe_deed(fact),
             Self::Trespass => {

@@ -56,6 +56,8 @@ fn no_member_that_is_cut_off_gets_a_vote_whenever_that_happens() {
             | Fact::Refused { .. }
             | Fact::Trespassed { .. }
             | Fact::Spun { .. }
+            | Fact::Said { .. }
+            | Fact::Stirred { .. }
             | Fact::Elected { .. } => None,
         });
         let voted = voted.expect("the new member gets its vote");

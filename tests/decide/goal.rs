@@ -49,17 +49,18 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && truth
             .members
             .iter()
-            .all(|member| member.healthy && !member.learner)
+            .all(|member| member.healthy && !member.learner && !member.condemned)
         && (!is_reachable(truth) || runs_what_is_asked(truth) || is_held(truth))
         && truth.pods == names
         && has_claims
         && has_policy
         && is_secured(truth)
+        && is_renewed(truth)
         && truth.services == ["sim", "sim-client"]
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
 }
 
-/// Whether members have certificates where the spec asks for them, and nowhere else. Members that are stopped are not
+/// Whether members have certificates, and are reached by TLS, where the spec asks for it, and nowhere else. Members that are stopped are not
 /// turned, and neither are pods of the archived operator.
 fn is_secured(truth: &Truth) -> bool {
     truth.size == 0
@@ -67,7 +68,14 @@ fn is_secured(truth: &Truth) -> bool {
         || truth
             .members
             .iter()
-            .all(|member| member.secure == truth.wants_tls)
+            .all(|member| [member.secure, member.reached_by_tls] == [truth.wants_tls; 2])
+}
+
+/// Whether nobody runs in a pod of the archived operator where they are asked to be made anew. Where the asked size cannot
+/// be followed none is.
+fn is_renewed(truth: &Truth) -> bool {
+    let mut members = truth.members.iter();
+    truth.size == 0 || !truth.renews || members.all(|member| !member.old)
 }
 
 /// Whether the asked version waits for a person: pods of the archived operator get no other image, what another pod policy

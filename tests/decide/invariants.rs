@@ -13,10 +13,11 @@ mod told;
 use simulator::{Deed, Fact, History, Truth};
 
 pub(crate) use self::armed::can_break;
-use self::deed::{judge_deed, weakly_guarded};
+use self::deed::{judge_deed, judge_late, weakly_guarded};
 pub(crate) use self::end::busy_while_hopeless;
 use self::end::judge_end;
 pub(crate) use self::promise::Promise;
+use crate::goal::is_goal;
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +39,13 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
 /// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds.
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
     match fact {
-        Fact::Refused { .. } | Fact::Spun { .. } => None,
+        Fact::Refused { .. } | Fact::Spun { .. } | Fact::Stirred { .. } | Fact::Said { .. } => None,
         Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => judge_safety(fact),
     }
 }
 
 pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
-    judge_safety(fact).or_else(|| {
+    judge_safety(fact).or_else(|| judge_said(fact)).or_else(|| {
         let Fact::Deed {
             at,
             deed,
@@ -71,6 +72,17 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             *at,
             format!("{effects:?} in each pass, and nothing changes"),
         ),
+        // A cluster that is paused is left as it is, and is at no goal.
+        Fact::Stirred {
+            at,
+            effects,
+            before,
+        } if is_goal(before) && !before.paused && !is_upkeep(effects) => violation(
+            Promise::GoalsAreRest,
+            *at,
+            format!("{effects:?} at the goal, and nothing had moved"),
+        ),
+        Fact::Stirred { .. } => None,
         Fact::Trespassed { at, what } => violation(Promise::OthersKeepTheirs, *at, what.clone()),
         Fact::Elected {
             at,
@@ -82,7 +94,7 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             *at,
             format!("{leader} leads {cluster} without the writes {missing:?}"),
         ),
-        Fact::Elected { .. } => None,
+        Fact::Elected { .. } | Fact::Said { .. } => None,
         Fact::Deed {
             at,
             deed,
@@ -95,16 +107,45 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             );
             violation(Promise::NoWriteIsLost, *at, words)
         }
-        // Nobody can call back a request that is on its way: of a late one only the outcome counts.
-        Fact::Deed { late: true, .. } => None,
         Fact::Deed {
             at,
             deed,
             before,
             lost: _,
-            late: false,
-        } => judge_deed(*at, deed, before),
+            late,
+        } => {
+            let judge = if *late { judge_late } else { judge_deed };
+            judge(*at, deed, before)
+        }
     }
+}
+
+/// Nobody is called available without a quorum, nor ready who does not serve.
+fn judge_said(fact: &Fact) -> Option<Violation> {
+    let Fact::Said {
+        at,
+        available,
+        ready,
+        confirmed,
+        serving,
+    } = fact
+    else {
+        return None;
+    };
+    let is_so = (*confirmed || !available) && ready.iter().all(|name| serving.contains(name));
+    if is_so {
+        return None;
+    }
+    let words = format!(
+        "available {available}, ready {ready:?}: a quorum {confirmed}, serving {serving:?}"
+    );
+    violation(Promise::StatusesAreTrue, *at, words)
+}
+
+/// What time alone makes due: certificates, and what is told of them.
+fn is_upkeep(effects: &[&str]) -> bool {
+    let told = ["Issue", "UpdateStatus", "Event"];
+    effects.contains(&"Issue") && effects.iter().all(|effect| told.contains(effect))
 }
 
 /// Whose member had left when the request was sent: that the disks of all who stayed went meanwhile, nobody could know.

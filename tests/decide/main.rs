@@ -267,7 +267,9 @@ fn deed(fact: &Fact) -> Option<(&Deed, &Truth)> {
         Fact::Deed { deed, before, .. } => Some((deed, &**before)),
         Fact::Refused { .. }
         | Fact::Spun { .. }
+        | Fact::Stirred { .. }
         | Fact::Trespassed { .. }
+        | Fact::Said { .. }
         | Fact::Elected { .. } => None,
     }
 }

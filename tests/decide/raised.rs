@@ -63,6 +63,31 @@ fn a_module_that_does_the_same_in_each_pass_spins() {
     assert_eq!(told_again(&plan(1), 2), []);
 }
 
+/// It does what the reconciler does, and at every second look at which that does nothing it says something.
+#[test]
+fn a_module_that_acts_at_the_goal_though_nothing_moved_is_found_out() {
+    let stirs = |each: Option<u32>| {
+        let mut quiet = 0_u32;
+        let mut decide = |snapshot: &Snapshot| {
+            let decided = reconciler::reconcile(snapshot);
+            if !decided.actions.is_empty() {
+                return decided;
+            }
+            quiet += 1;
+            if each.is_some_and(|each| quiet.is_multiple_of(each)) {
+                return decision(snapshot, vec![event()]);
+            }
+            decided
+        };
+        let history = simulate(&plan(3), &mut decide, &is_goal, &is_hopeless, false);
+        promises(&history.facts)
+    };
+    let mut found = stirs(Some(2));
+    found.dedup();
+    assert_eq!(found, [Promise::GoalsAreRest]);
+    assert_eq!(stirs(None), []);
+}
+
 /// Who cannot see what became of its acts does them again.
 #[test]
 fn a_module_whose_caches_stand_still_does_not_spin() {

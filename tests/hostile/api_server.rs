@@ -1,4 +1,4 @@
-//! An API server that has one cluster with what the model has of its objects, lets its status and events be written, and
+//! An API server that has clusters with what the model has of their objects, lets their status and events be written, and
 //! remembers whatever it is asked to change.
 
 use std::sync::{Arc, Mutex};
@@ -7,25 +7,23 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use contract::{ObjectKind, names};
+use contract::{ObjectKind, Resource, names};
 use envelope::{ObjectHead, Reads};
 use kube::Client;
 use serde_json::{Value, json};
 use simulator::Branch;
 
-use crate::attempt::Attempt;
-
-/// Clones are one server.
+/// What it has in one namespace. Clones are one server.
 #[derive(Clone)]
 pub(crate) struct ApiServer {
+    namespace: String,
     cluster: Arc<Mutex<Value>>,
     branch: Arc<Branch>,
     changes: Arc<Mutex<Vec<String>>>,
 }
 
 impl ApiServer {
-    pub(crate) fn of(attempt: &Attempt) -> Self {
-        let resource = &attempt.snapshot.resource;
+    pub(crate) fn of(resource: &Resource, branch: &Branch) -> Self {
         let cluster = json!({
             "apiVersion": resource.api_version, "kind": resource.kind,
             "metadata": {
@@ -35,16 +33,24 @@ impl ApiServer {
             "spec": resource.spec, "status": resource.status,
         });
         Self {
+            namespace: resource.namespace.clone(),
             cluster: Arc::new(Mutex::new(cluster)),
-            branch: Arc::new(attempt.branch.clone()),
+            branch: Arc::new(branch.clone()),
             changes: Arc::default(),
         }
     }
 
-    pub(crate) fn client(&self) -> Client {
-        let server = self.clone();
-        let answer =
-            async move |method: Method, uri: Uri, body: Bytes| server.respond(&method, &uri, &body);
+    /// Reaches each of them in its namespace, and the first one everywhere else.
+    pub(crate) fn client(servers: &[Self]) -> Client {
+        let servers = servers.to_vec();
+        let answer = async move |method: Method, uri: Uri, body: Bytes| {
+            let is_of = |server: &&Self| {
+                let namespace = format!("/namespaces/{}/", server.namespace);
+                uri.path().contains(&namespace)
+            };
+            let server = servers.iter().find(is_of).unwrap_or(&servers[0]);
+            server.respond(&method, &uri, &body)
+        };
         Client::new(Router::new().fallback(answer), "default")
     }
 

@@ -4,29 +4,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use contract::{Decision, Millis, Pod, ResourceKind};
+use contract::{Decision, Millis};
 use envelope::Pace;
-use host::backup::Transfers;
-use host::execute::Executor;
 use host::key::ClusterKey;
-use host::lease::Leadership;
-use host::metrics::{Metrics, Scraped};
 use host::module::Module;
-use host::observe::World;
-use host::observe::shelf::Scope;
-use host::pass::{Memories, Passes};
 use host::queue::Trigger;
-use host::recorder::{Header, Limits, Recorder};
 use host::refused;
-use host::roster::{Lineup, Roster, Seat};
+use host::roster::{Lineup, Seat};
 use simulator::Fact;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::api_server::ApiServer;
 use crate::attempt::{Attempt, attempts};
 use crate::members::Members;
+use crate::passes::{caches, passes};
 use crate::sealing::{engine, sealed};
 
 /// Passes until the resource says of a refusal on a fresh read that it is no race.
@@ -132,11 +122,13 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
         let (stopped, _) = stopped(&module, &attempt);
         let seat = Arc::new(Seat::built_in(module, Millis(0)));
         let digest = seat.digest().to_owned();
-        let server = ApiServer::of(&attempt);
+        let server = ApiServer::of(&attempt.snapshot.resource, &attempt.branch);
         let members = Members::of(&attempt.snapshot.etcd).await;
         let directory = tempfile::tempdir().expect("a directory");
-        let passes = passes(&server, &members, &attempt, directory.path(), seat);
-        let key = key(&attempt);
+        let world = caches(&[(&attempt.snapshot, &members)]);
+        let client = ApiServer::client(&[server.clone()]);
+        let passes = passes(client, world, directory.path(), Lineup::alone(seat));
+        let key = ClusterKey::of_cluster(&attempt.snapshot.resource);
         for _ in 0..attempt.patience + PASSES {
             passes.run(&key, Trigger::Retry).await;
         }
@@ -184,93 +176,5 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
             named && counted >= PASSES,
             "{file}: not {by:?} in {PASSES} passes: {told}\n{page}"
         );
-    }
-}
-
-fn key(attempt: &Attempt) -> ClusterKey {
-    ClusterKey {
-        dialect: contract::Dialect::Coreos,
-        kind: ResourceKind::EtcdCluster,
-        namespace: attempt.snapshot.resource.namespace.clone(),
-        name: attempt.snapshot.resource.name.clone(),
-    }
-}
-
-/// Caches that hold what the snapshot does, with the members where they answer.
-fn world(attempt: &Attempt, members: &Members) -> World {
-    let world = World::new(&[Scope::All]);
-    let key = key(attempt);
-    let snapshot = &attempt.snapshot;
-    world.resources.put(key.clone(), snapshot.resource.clone());
-    let objects = &snapshot.objects;
-    for pod in objects.pods.seen().into_iter().flatten() {
-        let pod = Pod {
-            ip: members.address(&pod.name),
-            ..pod.clone()
-        };
-        world.pods.put(key.clone(), pod);
-    }
-    for volume in objects.volumes.seen().into_iter().flatten() {
-        world.volumes.put(key.clone(), volume.clone());
-    }
-    let named = |names: Vec<String>| -> BTreeSet<(String, String)> {
-        let namespace = || key.namespace.clone();
-        names.into_iter().map(|name| (namespace(), name)).collect()
-    };
-    let pods = objects.pods.seen().into_iter().flatten();
-    let pods = pods.map(|pod| pod.name.clone()).collect();
-    let volumes = objects.volumes.seen().into_iter().flatten();
-    let volumes = volumes.map(|volume| volume.name.clone()).collect();
-    let all = &Scope::All;
-    world.resources.listed(all, &named(vec![key.name.clone()]));
-    world.pods.listed(all, &named(pods));
-    world.volumes.listed(all, &named(volumes));
-    world.services.listed(all, &named(Vec::new()));
-    world.disruption_budgets.listed(all, &named(Vec::new()));
-    world
-}
-
-/// All that passes over that cluster need.
-fn passes(
-    server: &ApiServer,
-    members: &Members,
-    attempt: &Attempt,
-    directory: &std::path::Path,
-    seat: Arc<Seat>,
-) -> Passes {
-    let header = Header::new(String::new(), String::new(), Millis(0));
-    let recorder = Recorder::open(directory, Limits::default(), header).expect("a recorder");
-    let recorder = Arc::new(recorder);
-    let world = Arc::new(world(attempt, members));
-    let leadership = Leadership::alone();
-    let metrics = Metrics::new(Scraped {
-        world: Arc::clone(&world),
-        recorder: Arc::clone(&recorder),
-        leadership: leadership.clone(),
-    });
-    let stop = CancellationToken::new();
-    let transfers = Transfers::new(
-        Arc::default(),
-        leadership.clone(),
-        TaskTracker::new(),
-        stop.clone(),
-    );
-    Passes {
-        world,
-        executor: Executor {
-            client: server.client(),
-            instance: "test".to_owned(),
-            leadership,
-            metrics: metrics.clone(),
-            transfers: Arc::new(transfers),
-            stop,
-        },
-        roster: Arc::new(Roster::new(Lineup::alone(seat))),
-        engine: String::new(),
-        recorder,
-        metrics,
-        turns: Semaphore::new(1),
-        shadow_turns: Semaphore::new(1),
-        memories: Memories::default(),
     }
 }

@@ -2,10 +2,12 @@
 
 mod api_server;
 mod attempt;
+mod beside;
 mod calls;
 mod contained;
 mod load;
 mod members;
+mod passes;
 mod registries;
 mod sealing;
 mod sources;

@@ -120,25 +120,31 @@ impl Etcd {
         })
     }
 
-    /// Holds an election. Says who won.
-    pub(crate) fn elect(&mut self, cluster: ClusterId, peers: &[Peer]) -> Option<MemberId> {
-        let mut candidates: Vec<(u32, &Data)> = peers
+    /// Holds an election: whoever can get the votes of a quorum may win it, not only who has most. Says who won.
+    pub(crate) fn elect(
+        &mut self,
+        cluster: ClusterId,
+        peers: &[Peer],
+        rng: &mut fastrand::Rng,
+    ) -> Option<MemberId> {
+        let of_cluster = peers
             .iter()
             .filter_map(|peer| Some((peer.disk, self.data(peer.disk)?)))
-            .filter(|(_, data)| data.cluster == cluster)
+            .filter(|(_, data)| data.cluster == cluster);
+        let electable: Vec<(u32, &Data)> = of_cluster
+            .filter(|(_, candidate)| {
+                let rows = candidate.rows();
+                let voters = rows.iter().filter(|row| !row.learner).count();
+                let votes = self
+                    .voters_of(cluster, rows, peers)
+                    .filter(|(_, voter)| voter.progress() <= candidate.progress())
+                    .count();
+                rows.iter()
+                    .any(|row| row.id == candidate.me && !row.learner)
+                    && votes > voters / 2
+            })
             .collect();
-        candidates.sort_by_key(|(_, data)| std::cmp::Reverse((data.progress(), data.me)));
-        let winner = candidates.into_iter().find(|(_, candidate)| {
-            let rows = candidate.rows();
-            let voters = rows.iter().filter(|row| !row.learner).count();
-            let votes = self
-                .voters_of(cluster, rows, peers)
-                .filter(|(_, voter)| voter.progress() <= candidate.progress())
-                .count();
-            rows.iter()
-                .any(|row| row.id == candidate.me && !row.learner)
-                && votes > voters / 2
-        });
+        let winner = rng.choice(electable);
         let (disk, me) = winner.map(|(disk, data)| (disk, data.me))?;
         // Of those who vote for it somebody voted for each leader before it, and remembers that term.
         let of_cluster = self

@@ -43,6 +43,28 @@ pub enum Fact {
         /// The effects of its last decision.
         effects: Vec<&'static str>,
     },
+    /// What people read after a look at all there is, if it says that somebody serves.
+    Said {
+        /// When.
+        at: i64,
+        /// The condition `Available` is True.
+        available: bool,
+        /// `members.ready`.
+        ready: Vec<String>,
+        /// A leader has a quorum of followers.
+        confirmed: bool,
+        /// Voters that serve, know of a leader who stands, and whose pods are to stay.
+        serving: Vec<String>,
+    },
+    /// The operator acted, though nothing had moved since it looked and had nothing to do.
+    Stirred {
+        /// When.
+        at: i64,
+        /// The effects of its decision.
+        effects: Vec<&'static str>,
+        /// The world immediately before.
+        before: Box<Truth>,
+    },
     /// A member was elected.
     Elected {
         /// When.
@@ -111,11 +133,13 @@ pub struct Truth {
     pub label: Option<String>,
     /// `spec.pod` asks for claims.
     pub wants_claims: bool,
+    /// Pods of the archived operator are asked to be made anew.
+    pub renews: bool,
     /// `spec.TLS` leaves certificates to the operator.
     pub wants_tls: bool,
     /// The member that `spec.quorumRecovery` names, if it names this cluster.
     pub consent: Option<String>,
-    /// The member that `status.recovery` says is made the only one, at this moment.
+    /// The member that `status.recovery` says is made the only one, at this moment, if it names this cluster.
     pub recovering: Option<String>,
     /// `status.restoration.stage` while it is under way.
     pub restoring: Option<RestorationStage>,
@@ -178,6 +202,8 @@ pub struct MemberTruth {
     pub label: Option<String>,
     /// Its pod has certificates for the other members.
     pub secure: bool,
+    /// The other members are told to reach it by TLS.
+    pub reached_by_tls: bool,
     /// What it runs.
     pub release: Option<Release>,
     /// It runs, and is about to be restarted with another image. Whose pod is being deleted counts as down instead.

@@ -4,11 +4,14 @@
 //! comes from the caller.
 
 mod rival;
+mod words;
 
 use std::hash::{Hash, Hasher};
 
 use contract::{Decision, EtcdClusterStatus, Finding, OutcomeKind, PastOutcome, Snapshot};
 use serde::Deserialize;
+
+use self::words::{in_words, tell_pass};
 
 use crate::execute::InFlight;
 use crate::fact::{End, Fact, History, Truth};
@@ -74,19 +77,18 @@ fn run(
             continue;
         };
         let now = world.now;
-        if now >= calm {
-            let truth = world.truth();
-            let rests = |before: u32, is_so: bool| {
-                if pass.acted || !is_so { 0 } else { before + 1 }
-            };
-            (rest, still) = (
-                rests(rest, is_goal(&truth)),
-                rests(still, is_hopeless(&truth)),
-            );
-            let given_up = now >= calm + VIGIL && still >= RESTING;
-            if rest >= RESTING || given_up || now >= calm + PATIENCE || operator.passes >= MANY {
-                break pass;
-            }
+        if now < calm {
+            continue;
+        }
+        let truth = world.truth();
+        let rests = |before: u32, is_so: bool| {
+            if pass.acted || !is_so { 0 } else { before + 1 }
+        };
+        rest = rests(rest, is_goal(&truth));
+        still = rests(still, is_hopeless(&truth));
+        let given_up = now >= calm + VIGIL && still >= RESTING;
+        if rest >= RESTING || given_up || now >= calm + PATIENCE || operator.passes >= MANY {
+            break pass;
         }
     };
     let findings = last.findings.iter();
@@ -137,6 +139,8 @@ pub(crate) struct Operator {
     spinning: u32,
     /// How far the world had moved at the last pass.
     moves: u64,
+    /// The same and what clients wrote, if that pass saw what there was and nothing was to be done.
+    quiet: Option<(u64, usize)>,
     /// Restarts and echoes of the plan that happened already.
     seen: Vec<usize>,
     /// Its caches lag behind now and then.
@@ -174,6 +178,7 @@ impl Operator {
             idle: 0,
             spinning: 0,
             moves: 0,
+            quiet: None,
             seen: Vec::new(),
             lags: false,
             rival: None,
@@ -205,6 +210,7 @@ impl Operator {
     ) -> Option<Pass> {
         self.passes += 1;
         let moves = std::mem::replace(&mut self.moves, world.moves);
+        let quiet = self.quiet.take();
         world.changed = false;
         if self.happens(world, Fault::Restart) {
             self.restart(world);
@@ -229,6 +235,23 @@ impl Operator {
             report: _,
         } = &decision;
         let mut acted = !actions.is_empty();
+        let is_blind = |world: &World| {
+            !world.api || is_during(world, Fault::StaleCache) || !world.deaf().is_empty()
+        };
+        let names = actions.iter().map(|action| action.effect.name());
+        let mut before = self.outcomes.iter();
+        let has_failed = before.any(|past| past.outcome != OutcomeKind::Done);
+        let is_new = !is_blind(world) && !stands_still && echo.is_none() && self.behind.is_none();
+        let stand = (world.moves, world.acknowledged.len());
+        if is_new && quiet == Some(stand) && acted {
+            world.facts.push(Fact::Stirred {
+                at: world.now,
+                effects: names.clone().collect(),
+                before: Box::new(world.truth()),
+            });
+        }
+        // What failed before is told for one look more.
+        self.quiet = (is_new && !acted && !has_failed).then_some(stand);
         let permitted = envelope::permit(&decision, decided_on);
         self.previous = Some(snapshot);
         if let Err(refusals) = permitted {
@@ -236,6 +259,9 @@ impl Operator {
             world.facts.push(Fact::Refused { at: world.now, why });
             self.outcomes.clear();
         } else {
+            if is_new {
+                world.note_said(actions);
+            }
             self.meet_rival(world);
             let mut rival = self.rival.take();
             let execution = world.execute(actions, &mut self.flight, &mut |world| {
@@ -256,18 +282,15 @@ impl Operator {
             .iter()
             .any(|past| past.outcome == OutcomeKind::Done);
         // Who cannot see what became of its acts does them again.
-        let is_blind =
-            !world.api || is_during(world, Fault::StaleCache) || !world.deaf().is_empty();
-        self.spinning = if wrote && world.moves == moves && !is_blind {
+        self.spinning = if wrote && world.moves == moves && !is_blind(world) {
             self.spinning + 1
         } else {
             0
         };
         if self.spinning == SPINNING {
-            let effects = actions.iter().map(|action| action.effect.name()).collect();
             world.facts.push(Fact::Spun {
                 at: world.now,
-                effects,
+                effects: names.collect(),
             });
         }
         let wished = requeue.map_or(30_000, |requeue| requeue.after.0);
@@ -306,6 +329,7 @@ impl Operator {
             idle,
             spinning,
             moves: _,
+            quiet: _,
             seen: _,
             lags: _,
             rival: _,
@@ -318,6 +342,7 @@ impl Operator {
         world.tell(|_| "the operator starts again".to_owned());
         self.outcomes.clear();
         self.previous = None;
+        self.quiet = None;
         self.next = world.now + RESTART;
         world.changed = false;
     }
@@ -342,49 +367,4 @@ fn is_during(world: &World, kind: Fault) -> bool {
     world.plan.faults.iter().any(|planned| {
         planned.fault == kind && (planned.at..planned.at + planned.lasts).contains(&world.now)
     })
-}
-
-fn in_words(finding: &Finding) -> String {
-    format!("{}: {}", finding.reason, finding.message)
-}
-
-fn tell_pass(world: &World, snapshot: &Snapshot, decision: &Decision) -> String {
-    let truth = world.truth();
-    let members: Vec<String> = truth
-        .members
-        .iter()
-        .map(|member| {
-            format!(
-                "{}{}{}{}",
-                member.name,
-                if member.learner { " learner" } else { "" },
-                if member.healthy { " healthy" } else { "" },
-                if member.intact { "" } else { " EMPTY" }
-            )
-        })
-        .collect();
-    let pods: Vec<String> = snapshot
-        .objects
-        .pods
-        .seen()
-        .into_iter()
-        .flatten()
-        .map(|pod| {
-            format!(
-                "{}{}{}",
-                pod.name,
-                if pod.running { "+" } else { "-" },
-                if pod.deleted.is_some() { "x" } else { "" }
-            )
-        })
-        .collect();
-    let findings: Vec<String> = decision.report.findings.iter().map(in_words).collect();
-    format!(
-        "pass: size {} members [{}] pods [{}] | {} actions | {}",
-        truth.size,
-        members.join(", "),
-        pods.join(" "),
-        decision.actions.len(),
-        findings.join(" / ")
-    )
 }

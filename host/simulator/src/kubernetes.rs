@@ -205,7 +205,10 @@ impl Kubernetes {
                 let api = volume(claim, uid, now);
                 match self.claims.get_mut(&name) {
                     Some(found) => {
-                        found.api.annotations = api.annotations;
+                        // What others annotate stays.
+                        let own = |key: &String| key.starts_with(contract::GROUP);
+                        found.api.annotations.retain(|key, _| !own(key));
+                        found.api.annotations.extend(api.annotations);
                         found.grow(api.requested, number);
                     }
                     None => {

@@ -36,6 +36,7 @@ mod roll;
 mod secrets;
 mod shelf;
 mod strangers;
+mod telling;
 mod timers;
 mod world;
 

@@ -148,7 +148,7 @@ impl World {
         if self.etcd.leader(cluster, &peers).is_some() {
             return;
         }
-        let Some(leader) = self.etcd.elect(cluster, &peers) else {
+        let Some(leader) = self.etcd.elect(cluster, &peers, &mut self.rng) else {
             return;
         };
         let data = peers

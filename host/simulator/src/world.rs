@@ -11,7 +11,7 @@ use contract::{ClusterId, Dialect, Millis, Resource};
 use serde_json::json;
 
 use crate::backups::Stored;
-use crate::etcd::{Etcd, Op, Row};
+use crate::etcd::{Etcd, Op, Peer, Row};
 use crate::fact::Fact;
 use crate::guards::Guard;
 use crate::kubernetes::Kubernetes;
@@ -23,8 +23,8 @@ use crate::timers::{Timer, Timers};
 
 /// The name of every simulated cluster.
 pub(crate) const NAME: &str = "sim";
-/// Writes of a history.
-const WRITES: u32 = 40;
+/// So many writes follow one another closely; all others come now and then, for as long as anything happens.
+const CLOSE_WRITES: u32 = 40;
 
 /// Everything there is.
 #[derive(Clone)]
@@ -280,10 +280,12 @@ impl World {
 
     /// A client that was told of the Service writes.
     fn write(&mut self) {
-        if self.writes >= WRITES {
-            return;
-        }
-        self.after(300, 3_500, Timer::Write);
+        let (least, most) = if self.writes < CLOSE_WRITES {
+            (300, 3_500)
+        } else {
+            (3_000, 40_000)
+        };
+        self.after(least, most, Timer::Write);
         if self.idle {
             return;
         }
@@ -300,10 +302,18 @@ impl World {
         if !service.is_some_and(|service| self.is_own(&service.owner)) {
             return;
         }
-        let peers = self.peers();
         let write = self.writes;
-        self.writes += 1;
-        if self.etcd.write(cluster, &peers, Op::Write(write)).is_ok() {
+        let peers = self.peers();
+        // Whom a quorum does not need hears of it later.
+        let lags = self.rng.usize(0..=peers.len());
+        let others = || peers.iter().enumerate().filter(|(index, _)| *index != lags);
+        let prompt: Vec<Peer> = others().map(|(_, peer)| *peer).collect();
+        let mut taken = self.etcd.write(cluster, &prompt, Op::Write(write));
+        if taken.is_err() {
+            taken = self.etcd.write(cluster, &peers, Op::Write(write));
+        }
+        if taken.is_ok() {
+            self.writes += 1;
             self.acknowledged.push(write);
         }
     }

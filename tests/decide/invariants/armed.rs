@@ -122,12 +122,16 @@ fn each_court_judges_the_promises_that_are_its_own() {
         all.retain(|promise| !promises.contains(promise));
         all
     };
-    let spinning = Promise::NothingSpins;
-    assert_eq!(by_facts(Court::Safety), without(&[spinning]));
+    let (spinning, stirring) = (Promise::NothingSpins, Promise::GoalsAreRest);
+    let telling = Promise::StatusesAreTrue;
+    assert_eq!(
+        by_facts(Court::Safety),
+        without(&[spinning, stirring, telling])
+    );
     let within = Promise::DecisionsAreWithinTheEnvelope;
     assert_eq!(
         by_facts(Court::Mad),
-        without(&[spinning, within, Promise::BudgetsGuard])
+        without(&[spinning, stirring, telling, within, Promise::BudgetsGuard])
     );
     assert_eq!(by_facts(Court::Trespass), [Promise::OthersKeepTheirs]);
 }
@@ -154,6 +158,7 @@ fn voter(number: u64) -> MemberTruth {
         full: false,
         label: None,
         secure: false,
+        reached_by_tls: false,
         release: Some(Release::new(6, 16)),
         swaps: false,
         old: false,

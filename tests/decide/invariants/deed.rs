@@ -22,9 +22,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
     let listed = |name: &str| before.members.iter().find(|member| member.name == name);
     match deed {
         Deed::StartedAlone(name) => starts_alone(at, name, before),
-        Deed::StartedNew(name) if before.cluster.is_some() => {
-            violation(Promise::NewIsForBirth, at, name.clone())
-        }
+        Deed::StartedNew(name) => starts_anew(at, name, before),
         Deed::Added(name) => {
             let under_way = before
                 .members
@@ -58,28 +56,18 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         Deed::DeletedPod(_) if before.restoring == Some(RestorationStage::Stopping) => None,
         Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
         Deed::DeletedPod(name) => {
+            if let Some(taken) = takes_a_listed_disk(at, deed, before) {
+                return Some(taken);
+            }
             // Who asks for size 0 gets it, as long as the data stays.
             if before.size == 0 && before.claims.contains(name) {
                 return None;
-            }
-            if before.consent.is_some() && !before.confirmed {
-                return None;
-            }
-            let is_alone = before.members.iter().filter(|one| !one.learner).count() == 1;
-            if before.recovering.as_ref() == Some(name) && is_alone {
-                return None;
-            }
-            // With its data in the pod, that is its disk.
-            if listed(name).is_some_and(|member| member.in_pod) {
-                return violation(Promise::ListedDisksStay, at, name.clone());
             }
             // Whose member is down anyway loses nothing by it, as long as the disk stays.
             listed(name).filter(|member| member.healthy && !member.learner)?;
             leaves_enough(at, deed, name, before)
         }
-        Deed::DeletedClaim(name) if listed(name).is_some() => {
-            violation(Promise::ListedDisksStay, at, name.clone())
-        }
+        Deed::DeletedClaim(_) => takes_a_listed_disk(at, deed, before),
         Deed::Compacted(_) | Deed::Defragmented(_) if !before.alarmed => {
             violation(Promise::SpaceIsTheReason, at, format!("{deed:?}"))
         }
@@ -97,12 +85,33 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             let words = format!("{deed:?} while {} is full", full.name);
             violation(Promise::AlarmsStay, at, words)
         }
-        Deed::StartedNew(_)
-        | Deed::Moved(_)
-        | Deed::DeletedClaim(_)
+        Deed::Moved(_)
         | Deed::GaveUp
         | Deed::Compacted(_)
         | Deed::Defragmented(_)
+        | Deed::Guarded { .. }
+        | Deed::Wrote(_) => None,
+    }
+}
+
+/// Nobody can call back a request that is on its way. The API server holds it against the uid it names, or against the name
+/// being free, and etcd holds it against nothing: quorums, turns, leaders, alarms and pauses may have changed meanwhile. What it
+/// may never do, whenever it comes, is take a member's disk or start somebody alone or anew.
+pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+    match deed {
+        Deed::StartedAlone(name) => starts_alone(at, name, before),
+        Deed::StartedNew(name) if may_be_born_late(name, before) => None,
+        Deed::StartedNew(name) => starts_anew(at, name, before),
+        Deed::DeletedPod(_) | Deed::DeletedClaim(_) => takes_a_listed_disk(at, deed, before),
+        Deed::Added(_)
+        | Deed::Promoted(_)
+        | Deed::Removed(_)
+        | Deed::Moved(_)
+        | Deed::Compacted(_)
+        | Deed::Defragmented(_)
+        | Deed::Disarmed(_)
+        | Deed::Restarted(_)
+        | Deed::GaveUp
         | Deed::Guarded { .. }
         | Deed::Wrote(_) => None,
     }
@@ -240,6 +249,61 @@ fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
         .find(|member| member.swaps && member.name != name)?;
     let words = format!("{name} was restarted while {} is about to be", other.name);
     violation(Promise::RestartsTakeTurns, at, words)
+}
+
+/// With its data in the pod, that is a member's disk, and else its claim.
+fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+    let (name, is_pod) = match deed {
+        Deed::DeletedPod(name) => (name, true),
+        Deed::DeletedClaim(name) => (name, false),
+        Deed::StartedNew(_)
+        | Deed::StartedAlone(_)
+        | Deed::Added(_)
+        | Deed::Promoted(_)
+        | Deed::Removed(_)
+        | Deed::Moved(_)
+        | Deed::Compacted(_)
+        | Deed::Defragmented(_)
+        | Deed::Disarmed(_)
+        | Deed::Restarted(_)
+        | Deed::GaveUp
+        | Deed::Guarded { .. }
+        | Deed::Wrote(_) => return None,
+    };
+    let mut members = before.members.iter();
+    let owner = members.find(|member| member.name == *name)?;
+    (!is_pod || owner.in_pod).then_some(())?;
+    if is_pod && is_given_up(name, before) {
+        return None;
+    }
+    violation(
+        Promise::ListedDisksStay,
+        at,
+        format!("{deed:?}, {before:?}"),
+    )
+}
+
+/// Who consented to go on from one member gave up what the others have, once that is under way and as long as it is needed.
+fn is_given_up(name: &str, before: &Truth) -> bool {
+    let survivor = before.recovering.as_deref();
+    !before.confirmed && survivor.is_some_and(|survivor| survivor != name)
+}
+
+/// A founder's pod that is made by a request of the birth: the API server asks only whether its name is free. etcd founds
+/// nothing where its data is, and nobody votes with whom a quorum has taken out of the list. Where the data is gone and no
+/// quorum stands, it is as if the founder had been wiped a moment before it was sealed, and what is lost by that is judged
+/// where somebody leads.
+fn may_be_born_late(name: &str, before: &Truth) -> bool {
+    let mut members = before.members.iter();
+    let listed = members.find(|member| member.name == name);
+    listed.map_or(before.confirmed, |member| {
+        member.intact || !before.confirmed
+    })
+}
+
+fn starts_anew(at: i64, name: &str, before: &Truth) -> Option<Violation> {
+    before.cluster?;
+    violation(Promise::NewIsForBirth, at, format!("{name}, {before:?}"))
 }
 
 /// Only a person can give up what the others have, and while the others run they could still vote.

@@ -144,7 +144,9 @@ pub(crate) fn busy_while_hopeless(fact: &Fact) -> Option<Violation> {
             }
             Deed::DeletedPod(name) if before.size == 0 && before.claims.contains(name) => None,
             Deed::DeletedPod(name) if before.blank.contains(name) => None,
-            Deed::DeletedPod(_) if before.consent.is_some() || before.restoring.is_some() => None,
+            Deed::DeletedPod(_) if before.recovering.is_some() || before.restoring.is_some() => {
+                None
+            }
             Deed::Removed(_)
             | Deed::Promoted(_)
             | Deed::Added(_)
@@ -168,7 +170,9 @@ pub(crate) fn busy_while_hopeless(fact: &Fact) -> Option<Violation> {
         Fact::Deed { .. }
         | Fact::Refused { .. }
         | Fact::Spun { .. }
+        | Fact::Stirred { .. }
         | Fact::Trespassed { .. }
+        | Fact::Said { .. }
         | Fact::Elected { .. } => None,
     }
 }

@@ -3,7 +3,11 @@
 //! Shares no code with the reconciler or the envelope. A voter counts as healthy when it answers for this cluster and
 //! follows a leader, which is the least that can be asked: who fails here fails by any measure.
 
-use contract::{Decision, Effect, Member, MemberId, ObjectKind, Observed, Snapshot, names};
+use contract::{
+    ClusterId, Decision, Effect, EndpointStatus, EtcdClusterStatus, Member, MemberId, ObjectKind,
+    Observed, Recovery, RecoveryStage, Snapshot, names,
+};
+use serde::Deserialize;
 
 use crate::goal::majority;
 use crate::model::{formed, plan};
@@ -11,6 +15,7 @@ use crate::raised::decision;
 
 struct Votes<'a> {
     snapshot: &'a Snapshot,
+    cluster: Option<ClusterId>,
     members: &'a [Member],
 }
 
@@ -19,6 +24,7 @@ impl<'a> Votes<'a> {
         let list = snapshot.etcd.membership.seen();
         Self {
             snapshot,
+            cluster: list.map(|list| list.cluster_id),
             members: list.map(|list| list.members.as_slice()).unwrap_or_default(),
         }
     }
@@ -27,7 +33,11 @@ impl<'a> Votes<'a> {
         let answers = self.snapshot.etcd.endpoints.iter();
         answers
             .filter_map(|endpoint| endpoint.status.seen())
-            .any(|status| status.member_id == id && status.leader.is_some())
+            .any(|status| {
+                Some(status.cluster_id) == self.cluster
+                    && status.member_id == id
+                    && status.leader.is_some()
+            })
     }
 
     fn voters(&self) -> usize {
@@ -75,7 +85,7 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     let spec = &snapshot.resource.spec;
     // A person asked for the end of the quorum, or agreed to it.
     let is_wished = spec.get("size") == Some(&0.into())
-        || spec.get("quorumRecovery").is_some()
+        || is_recovering(snapshot)
         || snapshot.resource.deleted.is_some();
     let mut down: Vec<MemberId> = Vec::new();
     for action in &decision.actions {
@@ -159,6 +169,14 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     None
 }
 
+/// Whether the status says that this cluster goes on from one member, for which the others are stopped.
+fn is_recovering(snapshot: &Snapshot) -> bool {
+    let status = EtcdClusterStatus::deserialize(&snapshot.resource.status).unwrap_or_default();
+    let own = status.cluster_id.map(|id| id.to_string());
+    let recovery = status.recovery.filter(Recovery::is_under_way);
+    recovery.is_some_and(|recovery| Some(recovery.cluster_id) == own)
+}
+
 /// etcd commits these with the votes of today.
 const fn changes_members(effect: &Effect) -> bool {
     matches!(
@@ -195,13 +213,22 @@ fn the_judge_of_votes_finds_out_a_change_that_no_quorum_commits() {
     };
     list.members[2].learner = true;
     let (voter, learner) = (list.members[1].id, list.members[2].id);
-    let mut alone = seen.clone();
-    for endpoint in &mut alone.etcd.endpoints {
-        let status = endpoint.status.seen();
-        if status.is_some_and(|status| status.member_id == voter) {
-            endpoint.status = Observed::Unknown("no answer".to_owned());
+    let answers = |change: fn(&mut Observed<EndpointStatus>)| {
+        let mut alone = seen.clone();
+        for endpoint in &mut alone.etcd.endpoints {
+            let status = endpoint.status.seen();
+            if status.is_some_and(|status| status.member_id == voter) {
+                change(&mut endpoint.status);
+            }
         }
-    }
+        alone
+    };
+    let silent = answers(|status| *status = Observed::Unknown("no answer".to_owned()));
+    let elsewhere = answers(|status| {
+        if let Observed::Seen(status) = status {
+            status.cluster_id = ClusterId(status.cluster_id.0 + 1);
+        }
+    });
     let added = Effect::AddLearner {
         name: "sim-new".to_owned(),
         peer_urls: Vec::new(),
@@ -210,6 +237,42 @@ fn the_judge_of_votes_finds_out_a_change_that_no_quorum_commits() {
     for effect in [added, removed, Effect::Promote { member: learner }] {
         let decided = decision(&seen, vec![effect]);
         assert_eq!(costs_quorum(&seen, &decided), None);
-        assert!(costs_quorum(&alone, &decided).is_some(), "{decided:?}");
+        for alone in [&silent, &elsewhere] {
+            assert!(costs_quorum(alone, &decided).is_some(), "{decided:?}");
+        }
+    }
+}
+
+/// A consent that stands, to whatever cluster, is no recovery yet.
+#[test]
+fn the_judge_of_votes_finds_out_a_stop_for_a_recovery_that_is_not_under_way() {
+    let mut seen = formed(&plan(3)).snapshot();
+    let mut status = EtcdClusterStatus::deserialize(&seen.resource.status).expect("it was told");
+    let own = status.cluster_id.expect("it was recorded").to_string();
+    let pods = seen.objects.pods.seen().expect("three pods are seen");
+    let deleted = |pod: &contract::Pod| Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.name.clone(),
+        grace_seconds: None,
+    };
+    let survivor = pods[0].name.clone();
+    let stopped = decision(&seen, pods.iter().map(deleted).collect());
+    seen.resource.spec["quorumRecovery"] =
+        serde_json::json!({"clusterID": own, "survivor": survivor});
+    assert!(costs_quorum(&seen, &stopped).is_some());
+    for (cluster, stage, is_under_way) in [
+        (own.as_str(), RecoveryStage::Stopping, true),
+        (own.as_str(), RecoveryStage::Void, false),
+        ("77", RecoveryStage::Stopping, false),
+    ] {
+        status.recovery = Some(Recovery {
+            cluster_id: cluster.to_owned(),
+            survivor: survivor.clone(),
+            stage,
+            started_at: String::new(),
+            given_up: Vec::new(),
+        });
+        seen.resource.status = serde_json::to_value(&status).expect("a status is JSON");
+        assert_eq!(costs_quorum(&seen, &stopped).is_none(), is_under_way);
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Compared {
     pub(crate) stood: usize,
     /// Objects that somebody else took away or replaced meanwhile.
     pub(crate) gone: usize,
+    /// Statuses that are another one: somebody else wrote them meanwhile.
+    pub(crate) rewritten: usize,
 }
 
 /// What is known of one cluster so far.
@@ -71,18 +73,21 @@ impl fmt::Display for Compared {
             unseen,
             stood,
             gone,
+            rewritten,
         } = self;
         write!(
             f,
             "{done} changes of objects, {refused} refused for what had changed, the cause of {unseen} unseen; {stood} objects \
-             afterwards, {gone} of them taken away by others"
+             afterwards, {gone} of them taken away and {rewritten} rewritten by others"
         )
     }
 }
 
 impl Compared {
     pub(super) const fn is_seldom_unseen(&self) -> bool {
-        self.unseen * 20 <= self.refused && self.gone * 20 <= self.stood
+        self.unseen <= 1 + self.refused / 20
+            && self.gone * 20 <= self.stood
+            && self.rewritten * 100 <= self.stood
     }
 }
 
@@ -168,6 +173,7 @@ impl Expected {
             match meet(&model, real.get(&key)) {
                 Met::Same => {}
                 Met::Gone => compared.gone += 1,
+                Met::Other(_) if key == STATUS => compared.rewritten += 1,
                 Met::Other(how) => {
                     let (kind, name) = key;
                     differences.push(format!("{of}: after record {after} {kind} {name} {how}"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::{ObjectKind, Objects, Observed, Snapshot};
+use host::refused;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -122,8 +123,11 @@ pub(super) fn objects(snapshot: &Snapshot) -> BTreeMap<Key, Object> {
     } = &snapshot.objects;
     let mut status = snapshot.resource.status.clone();
     if let Value::Object(fields) = &mut status {
-        // The host writes it.
+        // These two are the host's own.
         fields.remove("decidedBy");
+        if let Some(Value::Array(conditions)) = fields.get_mut("conditions") {
+            conditions.retain(|condition| condition["type"] != refused::CONDITION);
+        }
     }
     let said = Object {
         uid: snapshot.resource.uid.clone(),

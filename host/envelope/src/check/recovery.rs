@@ -7,6 +7,7 @@ use contract::{
     EtcdClusterStatus, EtcdView, Observed, Preconditions, QuorumRecovery, Recovery, RecoveryStage,
 };
 
+use super::membership::living;
 use super::zero::unasked;
 use crate::{ObjectHead, Refusal, ResourceHead};
 
@@ -57,7 +58,7 @@ pub(super) fn check_recovery_stop(
     let what = || format!("pod {name} is stopped for a recovery");
     let recovery = under_way(resource, what)?;
     if recovery.stage == RecoveryStage::Renewing {
-        renews(name, recovery, etcd)?;
+        renews(name, recovery, resource, etcd)?;
     } else {
         consented(recovery, resource, what)?;
         without_quorum(resource, etcd, what)?;
@@ -72,11 +73,16 @@ pub(super) fn check_recovery_stop(
 }
 
 /// The survivor is taken down once more while it is the only voter: nobody is there who would miss it.
-fn renews(name: &str, recovery: &Recovery, etcd: &EtcdView) -> Result<(), Refusal> {
-    let is_shared = etcd
-        .membership
-        .seen()
-        .is_some_and(|list| list.voters().count() > 1);
+fn renews(
+    name: &str,
+    recovery: &Recovery,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let is_shared = match living(resource, etcd) {
+        Ok(votes) => votes.voters() > 1,
+        Err(_) => may_be_shared(name, resource, etcd),
+    };
     if recovery.survivor == name && !is_shared {
         return Ok(());
     }
@@ -84,6 +90,19 @@ fn renews(name: &str, recovery: &Recovery, etcd: &EtcdView) -> Result<(), Refusa
         &format!("pod {name} is stopped for a recovery"),
         "it is the survivor and the only voter",
     ))
+}
+
+/// Whether others may vote whom no confirmed list shows. The status knows only of those whom a module wrote down, so
+/// beside that no other pod may have an address, for whoever votes has one.
+fn may_be_shared(name: &str, resource: &ResourceHead, etcd: &EtcdView) -> bool {
+    let is_alone = match &etcd.membership {
+        Observed::Absent => true,
+        Observed::Seen(list) => list.voters().count() <= 1,
+        // Without a single pod nobody was asked, because the pods themselves could not be read.
+        Observed::Unknown(_) => !etcd.endpoints.is_empty(),
+    };
+    let is_beside = etcd.endpoints.iter().any(|endpoint| endpoint.pod != name);
+    !is_alone || is_beside || resource.voters != 1
 }
 
 /// The survivor is started alone when nobody else is left who could vote.

@@ -153,6 +153,8 @@ impl Etcd {
         to: MemberId,
         peers: &[Peer],
     ) -> Result<(), Rejection> {
+        // Nobody is handed the lead who has not got all.
+        self.replicate(cluster, peers);
         let leader = self.confirmed(cluster, peers).ok_or(NO_LEADER)?;
         let rows = leader.rows();
         let term = leader.progress().0 + 1;

@@ -44,13 +44,18 @@ fn three() -> (Etcd, ClusterId) {
     }
     let cluster = etcd.data(1).expect("founded").cluster;
     let all = peers(&[1, 2, 3]);
-    etcd.elect(cluster, &all).expect("three of three vote");
+    elect(&mut etcd, cluster, &all).expect("three of three vote");
+    etcd.lead(cluster, id(&etcd, 1));
     for disk in 1..=3 {
         let me = id(&etcd, disk);
         etcd.propose(cluster, &all, Op::Publish(me))
             .expect("a quorum follows");
     }
     (etcd, cluster)
+}
+
+fn elect(etcd: &mut Etcd, cluster: ClusterId, peers: &[Peer]) -> Option<MemberId> {
+    etcd.elect(cluster, peers, &mut fastrand::Rng::with_seed(1))
 }
 
 fn id(etcd: &Etcd, disk: u32) -> MemberId {
@@ -61,8 +66,8 @@ fn id(etcd: &Etcd, disk: u32) -> MemberId {
 fn a_minority_elects_nobody() {
     let (mut etcd, cluster) = three();
     etcd.depose(cluster, 0);
-    assert_eq!(etcd.elect(cluster, &peers(&[1])), None);
-    assert!(etcd.elect(cluster, &peers(&[1, 2])).is_some());
+    assert_eq!(elect(&mut etcd, cluster, &peers(&[1])), None);
+    assert!(elect(&mut etcd, cluster, &peers(&[1, 2])).is_some());
 }
 
 #[test]
@@ -71,11 +76,29 @@ fn only_a_member_with_every_committed_write_is_elected() {
     etcd.propose(cluster, &peers(&[1, 2]), Op::Write(7))
         .expect("two of three follow");
     etcd.depose(cluster, 0);
-    let leader = etcd
-        .elect(cluster, &peers(&[2, 3]))
-        .expect("two of three vote");
+    let leader = elect(&mut etcd, cluster, &peers(&[2, 3])).expect("two of three vote");
     assert_eq!(leader, id(&etcd, 2));
     assert!(!etcd.data(3).expect("it has data").holds(7));
+}
+
+/// Why no member may go on with less than it has promised: its vote makes a leader that never had the write.
+#[test]
+fn whoever_lost_its_log_elects_one_that_is_behind() {
+    let mut winners = Vec::new();
+    for seed in 0..20 {
+        let (mut etcd, cluster) = three();
+        let before = etcd.data(2).cloned();
+        etcd.propose(cluster, &peers(&[1, 2]), Op::Write(7))
+            .expect("two of three follow");
+        etcd.disks.insert(2, before);
+        etcd.depose(cluster, 0);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        winners.extend(etcd.elect(cluster, &peers(&[1, 2, 3]), &mut rng));
+    }
+    let (etcd, _) = three();
+    for disk in 1..=3 {
+        assert!(winners.contains(&id(&etcd, disk)), "{disk}: {winners:?}");
+    }
 }
 
 #[test]
@@ -100,7 +123,7 @@ fn emptied_founders_that_reach_nobody_found_the_same_cluster_anew() {
         etcd.disks.insert(disk, None);
         assert!(!ends(&etcd.start(disk, name, &flags("new", LIST), &[])));
     }
-    assert!(etcd.elect(cluster, &peers(&[1, 2])).is_some());
+    assert!(elect(&mut etcd, cluster, &peers(&[1, 2])).is_some());
     assert!(!etcd.data(1).expect("founded").holds(7));
 }
 

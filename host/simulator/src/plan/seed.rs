@@ -337,7 +337,9 @@ fn doubts(seed: u64) -> Vec<Planned> {
                 let off = [400, 20_000, 900_000, 90_000_000, 300_000_000_000][rng.usize(0..5)];
                 Fault::Clock(if rng.bool() { off } else { -off })
             };
-            let lasts = rng.i64(200..20_000);
+            // A clock that nobody sets right, one in three.
+            let is_for_long = matches!(fault, Fault::Clock(_)) && rng.u8(0..3) == 0;
+            let lasts = rng.i64(200..if is_for_long { 1_800_000 } else { 20_000 });
             Planned { at, lasts, fault }
         })
         .collect()

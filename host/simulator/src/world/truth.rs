@@ -2,11 +2,11 @@
 //!
 //! Changes nothing.
 
-use contract::{MemberId, PodPhase, Restoration, VolumePhase};
+use contract::{ClusterId, MemberId, PodPhase, Restoration, VolumePhase, names};
 
 use super::{World, asked, label};
 use crate::caches::Watch;
-use crate::etcd::{Data, QUOTA};
+use crate::etcd::{Data, Peer, QUOTA};
 use crate::fact::{MemberTruth, Truth};
 use crate::secrets::is_secure;
 
@@ -68,6 +68,11 @@ impl World {
             wants_claims: spec
                 .get("pod")
                 .is_some_and(|pod| pod.get("persistentVolumeClaimSpec").is_some()),
+            renews: {
+                let asked = &self.kube.resource.annotations;
+                let asked = asked.get(names::OLD_PODS_ANNOTATION);
+                asked.is_some_and(|asked| asked == names::RENEW)
+            },
             wants_tls: is_secure(spec),
             consent: self.consent(),
             recovering: self.recovering(),
@@ -87,11 +92,7 @@ impl World {
                     let name = self.etcd.name(row.id).to_owned();
                     let healthy = confirmed.is_some()
                         && !self.is_going(&name)
-                        && peers.iter().filter(|peer| peer.synced).any(|peer| {
-                            self.etcd.data(peer.disk).is_some_and(|data| {
-                                Some(data.cluster) == cluster && data.me == row.id
-                            })
-                        });
+                        && cluster.is_some_and(|cluster| self.follows(cluster, row.id, &peers));
                     let intact = self.is_intact(&name, row.id);
                     let full = self.is_full(row.id);
                     let pod = self.kube.pod_of(&name);
@@ -110,6 +111,7 @@ impl World {
                         full,
                         label: pod.and_then(|pod| pod.api.labels.get("team").cloned()),
                         secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),
+                        reached_by_tls: self.etcd.url(row.id).starts_with("https:"),
                         release: process.map(|process| process.release),
                         swaps: process.is_some()
                             && pod.is_some_and(|pod| pod.swaps && pod.api.deleted.is_none()),
@@ -150,6 +152,45 @@ impl World {
         }
     }
 
+    /// Whether a leader has a quorum of followers in this cluster, or in any where none is known yet.
+    pub(crate) fn is_served(&self, of: Option<ClusterId>) -> bool {
+        let peers = self.peers();
+        let mut clusters = peers
+            .iter()
+            .filter_map(|peer| self.etcd.data(peer.disk))
+            .map(|data| data.cluster)
+            .filter(|cluster| of.is_none_or(|of| of == *cluster));
+        clusters.any(|cluster| self.etcd.confirmed(cluster, &peers).is_some())
+    }
+
+    /// Names of the voters that serve, know of a leader who stands, and whose pods are to stay: of this cluster, of any
+    /// where none is known yet.
+    pub(crate) fn serving_voters(&self, of: Option<ClusterId>) -> Vec<String> {
+        let peers = self.peers();
+        let synced = peers.iter().filter(|peer| peer.synced);
+        let data = synced.filter_map(|peer| self.etcd.data(peer.disk));
+        let serving = data
+            .filter(|data| of.is_none_or(|of| of == data.cluster))
+            .filter(|data| self.etcd.leader(data.cluster, &peers).is_some())
+            .filter(|data| {
+                let mut rows = data.rows().iter();
+                rows.any(|row| row.id == data.me && !row.learner)
+            });
+        serving
+            .map(|data| self.etcd.name(data.me).to_owned())
+            .filter(|name| !self.is_going(name))
+            .collect()
+    }
+
+    /// Whether the member is among these and knows of a leader.
+    fn follows(&self, cluster: ClusterId, id: MemberId, peers: &[Peer]) -> bool {
+        let mut synced = peers.iter().filter(|peer| peer.synced);
+        synced.any(|peer| {
+            let data = self.etcd.data(peer.disk);
+            data.is_some_and(|data| data.cluster == cluster && data.me == id)
+        })
+    }
+
     /// Whether the member's pod is being terminated: it serves for a moment more.
     fn is_going(&self, name: &str) -> bool {
         let pod = self.kube.pod_of(name);
@@ -171,11 +212,13 @@ impl World {
         named.then(|| survivor.to_owned())
     }
 
-    /// Whom `status.recovery` names while it is under way.
+    /// Whom `status.recovery` names while it is under way, if it names this cluster.
     fn recovering(&self) -> Option<String> {
         let recovery = self.kube.resource.status.get("recovery")?;
         let recovery = serde_json::from_value::<contract::Recovery>(recovery.clone()).ok()?;
-        recovery.is_under_way().then_some(recovery.survivor)
+        let own = self.recorded()?.to_string();
+        let is_so = recovery.is_under_way() && recovery.cluster_id == own;
+        is_so.then_some(recovery.survivor)
     }
 
     /// Whether the member's data is on a disk that its pod can have.

@@ -5,7 +5,8 @@ mod held;
 mod stages;
 
 use contract::{
-    Child, ConditionStatus, Effect, FindingKind, Observed, Reason, Recovery, RecoveryStage, names,
+    Child, ConditionStatus, Effect, FindingKind, MemberRole, Observed, Reason, Recovery,
+    RecoveryStage, names,
 };
 use serde_json::json;
 

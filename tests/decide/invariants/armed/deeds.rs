@@ -9,10 +9,16 @@ use crate::invariants::Promise;
 pub(super) type Case = Armed<Fact>;
 
 pub(super) fn facts() -> Vec<Case> {
-    [of_the_operator(), of_writes(), of_waiting(), of_starts()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        of_the_operator(),
+        of_writes(),
+        of_waiting(),
+        of_starts(),
+        of_late_requests(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The same deed, in a world that forbids it and in one that does not.
@@ -40,6 +46,18 @@ pub(super) fn two(
 
 fn of_the_operator() -> Vec<Case> {
     let done = || deed(Deed::Wrote("Apply"), cluster(3));
+    let stirred = |effects: &[&'static str]| Fact::Stirred {
+        at: 1,
+        effects: effects.to_vec(),
+        before: Box::new(cluster(3)),
+    };
+    let said = |available, ready: &[&str], confirmed| Fact::Said {
+        at: 1,
+        available,
+        ready: ready.iter().map(|name| (*name).to_owned()).collect(),
+        confirmed,
+        serving: vec!["a".to_owned(), "b".to_owned()],
+    };
     let fact = |promise, what, breaks| Case::new(promise, what, breaks, done());
     vec![
         fact(
@@ -57,6 +75,24 @@ fn of_the_operator() -> Vec<Case> {
                 at: 1,
                 effects: vec!["Event"],
             },
+        ),
+        Case::new(
+            Promise::GoalsAreRest,
+            "something is done at the goal and nothing had moved",
+            stirred(&["Issue", "Delete"]),
+            stirred(&["Issue", "UpdateStatus"]),
+        ),
+        Case::new(
+            Promise::StatusesAreTrue,
+            "a cluster is called available without a quorum",
+            said(true, &["a"], false),
+            said(true, &["a"], true),
+        ),
+        Case::new(
+            Promise::StatusesAreTrue,
+            "a member is called ready that does not serve",
+            said(false, &["a", "c"], false),
+            said(false, &["a", "b"], false),
         ),
         fact(
             Promise::OthersKeepTheirs,
@@ -186,6 +222,74 @@ fn of_starts() -> Vec<Case> {
             Deed::StartedNew(name(4)),
             cluster(3),
             Truth::default(),
+        ),
+    ]
+}
+
+fn of_late_requests() -> Vec<Case> {
+    let late = |it: Deed, before: Truth| {
+        but(deed(it, before), |fact| {
+            if let Fact::Deed { late, .. } = fact {
+                *late = true;
+            }
+        })
+    };
+    let agreed = || {
+        but(cluster(3), |truth| {
+            truth.confirmed = false;
+            truth.pods.clear();
+            truth.consent = Some(name(1));
+        })
+    };
+    let emptied = || with(cluster(3), 3, |member| member.intact = false);
+    vec![
+        Case::new(
+            Promise::ListedDisksStay,
+            "a late request deletes the claim of a member",
+            late(Deed::DeletedClaim(name(3)), cluster(3)),
+            late(Deed::DeletedClaim(name(4)), cluster(3)),
+        ),
+        Case::new(
+            Promise::ListedDisksStay,
+            "a late request deletes a pod with its member's data",
+            late(
+                Deed::DeletedPod(name(3)),
+                with(cluster(3), 3, |member| member.in_pod = true),
+            ),
+            late(Deed::DeletedPod(name(3)), cluster(3)),
+        ),
+        Case::new(
+            Promise::NewIsForBirth,
+            "a late request starts a member as new in a cluster",
+            late(Deed::StartedNew(name(4)), cluster(3)),
+            late(Deed::StartedNew(name(4)), Truth::default()),
+        ),
+        Case::new(
+            Promise::NewIsForBirth,
+            "a late request starts a member as new on an empty disk beside a quorum",
+            late(Deed::StartedNew(name(3)), emptied()),
+            late(
+                Deed::StartedNew(name(3)),
+                but(emptied(), |truth| truth.confirmed = false),
+            ),
+        ),
+        Case::new(
+            Promise::NewIsForBirth,
+            "a late request starts a member as new that is not listed while there is no quorum",
+            late(
+                Deed::StartedNew(name(4)),
+                but(cluster(3), |truth| truth.confirmed = false),
+            ),
+            late(Deed::StartedNew(name(3)), cluster(3)),
+        ),
+        Case::new(
+            Promise::NobodyIsAlone,
+            "a late request starts a member alone, and nobody consented",
+            late(
+                Deed::StartedAlone(name(1)),
+                but(agreed(), |truth| truth.consent = None),
+            ),
+            late(Deed::StartedAlone(name(1)), agreed()),
         ),
     ]
 }

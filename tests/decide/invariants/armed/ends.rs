@@ -85,6 +85,14 @@ fn of_goals() -> Vec<Case> {
     };
     let case = |promise, what, breaks, harmless| Case::new(promise, what, breaks, harmless);
     let reached = Promise::GoalsAreReached;
+    let turned = || {
+        but(cluster(3), |truth| {
+            truth.wants_tls = true;
+            for member in &mut truth.members {
+                (member.secure, member.reached_by_tls) = (true, true);
+            }
+        })
+    };
     vec![
         case(
             Promise::GoalsAreRest,
@@ -97,6 +105,28 @@ fn of_goals() -> Vec<Case> {
             "a member stays down",
             unhealed(),
             rested(cluster(3)),
+        ),
+        case(
+            reached,
+            "a member stays whose claim goes with its pod",
+            restless(with(cluster(3), 2, |member| member.condemned = true)),
+            rested(cluster(3)),
+        ),
+        case(
+            reached,
+            "a member is still reached in plain text after a turn of TLS",
+            restless(with(turned(), 2, |member| member.reached_by_tls = false)),
+            rested(turned()),
+        ),
+        case(
+            reached,
+            "a pod of the archived operator stays that is asked to be made anew",
+            restless(with(
+                but(cluster(3), |truth| truth.renews = true),
+                2,
+                |member| member.old = true,
+            )),
+            rested(with(cluster(3), 2, |member| member.old = true)),
         ),
         case(
             reached,

@@ -119,9 +119,14 @@ fn of_deeds_after_a_loss() -> Vec<Case> {
         pod("a pod goes that holds writes", |truth| {
             truth.blank = vec![name(1)];
         }),
-        pod("a pod goes, and nobody consented", |truth| {
-            truth.consent = Some(name(3));
+        pod("a pod goes, and nothing is recovered", |truth| {
+            truth.recovering = Some(name(3));
         }),
+        case(
+            "a pod goes for a consent that is not followed",
+            done(Deed::DeletedPod(name(1)), consented(unkept())),
+            done(Deed::DeletedPod(name(1)), followed(unkept())),
+        ),
         pod("a pod goes, and nothing is restored", |truth| {
             truth.restoring = Some(RestorationStage::Filling);
         }),
@@ -131,6 +136,14 @@ fn of_deeds_after_a_loss() -> Vec<Case> {
             done(Deed::DeletedPod(name(3)), serving(0)),
         ),
     ]
+}
+
+fn consented(truth: Truth) -> Truth {
+    but(truth, |truth| truth.consent = Some(name(3)))
+}
+
+fn followed(truth: Truth) -> Truth {
+    but(consented(truth), |truth| truth.recovering = Some(name(3)))
 }
 
 /// A member answers though the quorum is lost.

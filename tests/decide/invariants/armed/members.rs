@@ -151,6 +151,36 @@ fn of_disks() -> Vec<Case> {
             Deed::DeletedPod(name(2)),
             Deed::DeletedPod(name(3)),
         ),
+        one(
+            listed,
+            "a pod goes with its member's data for a consent that is not followed",
+            Deed::DeletedPod(name(2)),
+            but(within(), |truth| truth.consent = Some(name(1))),
+            but(within(), |truth| truth.recovering = Some(name(1))),
+        ),
+        one(
+            listed,
+            "the pod of the survivor goes with its data",
+            Deed::DeletedPod(name(2)),
+            but(within(), |truth| truth.recovering = Some(name(2))),
+            but(within(), |truth| truth.recovering = Some(name(3))),
+        ),
+        one(
+            listed,
+            "a pod goes with its member's data though a quorum came back in the middle of a recovery",
+            Deed::DeletedPod(name(2)),
+            but(within(), |truth| {
+                (truth.recovering, truth.confirmed) = (Some(name(1)), true);
+            }),
+            but(within(), |truth| truth.recovering = Some(name(1))),
+        ),
+        one(
+            listed,
+            "a pod goes with its member's data for size 0, beside a claim of its name",
+            Deed::DeletedPod(name(2)),
+            but(within(), |truth| truth.size = 0),
+            but(cluster(3), |truth| truth.size = 0),
+        ),
         whole("disks of before go while a member is down", |truth| {
             down(&mut truth.members[1]);
         }),
@@ -164,6 +194,16 @@ fn of_disks() -> Vec<Case> {
             truth.confirmed = false;
         }),
     ]
+}
+
+/// The data of one is in its pod, and the quorum is lost.
+fn within() -> Truth {
+    let lost = but(cluster(3), |truth| {
+        truth.confirmed = false;
+        truth.leader = None;
+        truth.members.iter_mut().for_each(down);
+    });
+    with(lost, 2, |member| member.in_pod = true)
 }
 
 fn of_space() -> Vec<Case> {

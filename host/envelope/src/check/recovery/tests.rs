@@ -155,28 +155,99 @@ fn a_pod_that_holds_its_data_is_not_stopped_for_a_recovery() {
     assert_eq!(rule(&stop(), &in_pod), "StillRunning");
 }
 
-#[test]
-fn the_survivor_is_taken_down_once_more_while_it_is_the_only_voter() {
-    let mut renewing = under_way();
-    renewing.status["recovery"] = json!(recovery(RecoveryStage::Renewing));
+/// A recovery whose survivor answers alone, and the status that remembers these as voters.
+fn renewing(voters: &[&str]) -> Resource {
+    let mut resource = under_way();
+    resource.status["recovery"] = json!(recovery(RecoveryStage::Renewing));
+    let records = voters
+        .iter()
+        .map(|name| json!({"name": name, "role": "Voter"}));
+    resource.status["memberRecords"] = records.collect();
+    resource
+}
+
+fn renew() -> Action {
     let mut survivor = stop();
     if let Effect::Delete { name, .. } = &mut survivor.effect {
         *name = "a-1".to_owned();
     }
     survivor.pre.claim_uid = Some("uid-claim".to_owned());
-    let fresh = || {
-        let mut fresh = fresh_of(&renewing);
-        if let Observed::Seen(head) = &mut fresh.object {
-            head.claim = Some("a-1".to_owned());
-        }
-        fresh
-    };
-    let mut alone = fresh();
+    survivor
+}
+
+/// All members answer; what is touched is the survivor's pod.
+fn touching_the_survivor(resource: &Resource) -> Fresh {
+    let mut fresh = fresh_of(resource);
+    if let Observed::Seen(head) = &mut fresh.object {
+        head.claim = Some("a-1".to_owned());
+    }
+    fresh
+}
+
+/// Of so many pods nobody answers.
+fn unheard(resource: &Resource, pods: usize) -> Fresh {
+    let mut fresh = touching_the_survivor(resource);
+    fresh.etcd.endpoints.truncate(pods);
+    for endpoint in &mut fresh.etcd.endpoints {
+        endpoint.status = Observed::Unknown("timed out".to_owned());
+    }
+    fresh.etcd.membership = Observed::Unknown("no member answers".to_owned());
+    fresh
+}
+
+#[test]
+fn the_survivor_is_taken_down_once_more_while_it_is_the_only_voter() {
+    let renewing = renewing(&["a-1"]);
+    let mut alone = touching_the_survivor(&renewing);
     alone.membership().members.truncate(1);
-    assert_eq!(rule(&survivor, &alone), "");
-    assert_eq!(rule(&survivor, &fresh()), "Unasked");
+    assert_eq!(rule(&renew(), &alone), "");
+    let shared = touching_the_survivor(&renewing);
+    assert_eq!(rule(&renew(), &shared), "Unasked");
     assert_eq!(rule(&stop(), &alone), "Unasked");
     assert_eq!(rule(&start(), &stopped(&renewing)), "Unasked");
+}
+
+#[test]
+fn a_survivor_that_is_down_is_taken_down_once_more_while_nobody_else_is_there() {
+    let renewing = renewing(&["a-1"]);
+    assert_eq!(rule(&renew(), &unheard(&renewing, 1)), "");
+    let mut without_address = unheard(&renewing, 0);
+    without_address.etcd.membership = Observed::Absent;
+    assert_eq!(rule(&renew(), &without_address), "");
+    let mut without_leader = touching_the_survivor(&renewing);
+    without_leader.etcd.endpoints.truncate(1);
+    without_leader.membership().linearizable = false;
+    assert_eq!(rule(&renew(), &without_leader), "Unasked");
+    without_leader.membership().members.truncate(1);
+    assert_eq!(rule(&renew(), &without_leader), "");
+}
+
+/// The status holds whom a module wrote down, and a hostile one lets others vote in silence.
+#[test]
+fn the_survivor_is_not_taken_down_beside_pods_that_may_vote_unheard() {
+    let renewing = renewing(&["a-1"]);
+    for pods in [2, 3] {
+        let unheard = unheard(&renewing, pods);
+        assert_eq!(rule(&renew(), &unheard), "Unasked", "{pods}");
+    }
+    let pods_unread = unheard(&renewing, 0);
+    assert_eq!(rule(&renew(), &pods_unread), "Unasked");
+    // A member's own word may be from before the others had their votes.
+    let mut stale = touching_the_survivor(&renewing);
+    stale.membership().members.truncate(1);
+    stale.membership().linearizable = false;
+    assert_eq!(rule(&renew(), &stale), "Unasked");
+    stale.membership().linearizable = true;
+    stale.membership().cluster_id = contract::ClusterId(0xc2);
+    assert_eq!(rule(&renew(), &stale), "Unasked");
+}
+
+#[test]
+fn the_survivor_is_not_taken_down_unheard_while_the_status_remembers_other_voters() {
+    for voters in [&["a-1", "a-2"][..], &[]] {
+        let renewing = renewing(voters);
+        assert_eq!(rule(&renew(), &unheard(&renewing, 1)), "Unasked");
+    }
 }
 
 #[test]

@@ -121,6 +121,25 @@ fn the_survivors_pod_is_made_once_more_without_the_flag() {
     assert_eq!(stage(&gone), Some(RecoveryStage::Renewing));
 }
 
+/// Where nobody shows the list, the envelope goes by the status: it remembers the survivor alone.
+#[test]
+fn a_survivor_that_went_down_is_made_once_more_too() {
+    let mut world = alone("");
+    world.status = written(&world.decide()).unwrap();
+    let records = &world.status.member_records;
+    let remembered: Vec<_> = records.iter().map(|one| (&one.name, one.role)).collect();
+    assert_eq!(remembered, [(&member(0), MemberRole::Voter)]);
+    let down = world.without_list();
+    let decision = down.decide();
+    assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
+    let delete = decision
+        .actions
+        .iter()
+        .find(|one| one.pre.recovery)
+        .unwrap();
+    assert_eq!(delete.pre.claim_uid.as_deref(), Some("disk-shop-m0"));
+}
+
 /// The survivor answers as the only member, and nothing of the flag is left.
 fn renewed() -> World {
     let mut world = alone("");
