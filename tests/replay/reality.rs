@@ -24,6 +24,7 @@ fn what_a_real_api_server_did_is_what_the_model_does() {
     eprintln!("{objects}");
     assert!(compared.agrees(), "{compared:?}");
     assert!(objects.stood > 200 && objects.refused > 0, "{compared:?}");
+    assert_eq!(objects.unseen + objects.gone + objects.rewritten, 0);
 }
 
 #[test]
