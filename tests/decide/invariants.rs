@@ -51,7 +51,7 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             deed,
             before,
             lost: _,
-            late: false,
+            late: None,
         } = fact
         else {
             return None;
@@ -72,12 +72,11 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             *at,
             format!("{effects:?} in each pass, and nothing changes"),
         ),
-        // A cluster that is paused is left as it is, and is at no goal.
         Fact::Stirred {
             at,
             effects,
             before,
-        } if is_goal(before) && !before.paused && !is_upkeep(effects) => violation(
+        } if is_resting(before) && !is_upkeep(effects) => violation(
             Promise::GoalsAreRest,
             *at,
             format!("{effects:?} at the goal, and nothing had moved"),
@@ -101,7 +100,7 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             before,
             lost,
             late,
-        } if !(lost.is_empty() || *late && is_of_one_who_left(deed, before)) => {
+        } if !(lost.is_empty() || late.is_some() && is_of_one_who_left(deed, before)) => {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
             );
@@ -113,10 +112,10 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             before,
             lost: _,
             late,
-        } => {
-            let judge = if *late { judge_late } else { judge_deed };
-            judge(*at, deed, before)
-        }
+        } => match late {
+            Some(sent) => judge_late(*at, deed, before, sent),
+            None => judge_deed(*at, deed, before),
+        },
     }
 }
 
@@ -140,6 +139,12 @@ fn judge_said(fact: &Fact) -> Option<Violation> {
         "available {available}, ready {ready:?}: a quorum {confirmed}, serving {serving:?}"
     );
     violation(Promise::StatusesAreTrue, *at, words)
+}
+
+/// Whether there is nothing to do and nothing to wait for. A cluster that is paused is left as it is, and is at no goal; where
+/// members are being stopped, how that goes on is told.
+fn is_resting(before: &Truth) -> bool {
+    is_goal(before) && !before.paused && before.size > 0
 }
 
 /// What time alone makes due: certificates, and what is told of them.

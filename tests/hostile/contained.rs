@@ -126,7 +126,7 @@ async fn every_hostile_module_is_named_with_its_rule_in_a_condition_and_a_metric
         let members = Members::of(&attempt.snapshot.etcd).await;
         let directory = tempfile::tempdir().expect("a directory");
         let world = caches(&[(&attempt.snapshot, &members)]);
-        let client = ApiServer::client(&[server.clone()]);
+        let client = ApiServer::client(std::slice::from_ref(&server));
         let passes = passes(client, world, directory.path(), Lineup::alone(seat));
         let key = ClusterKey::of_cluster(&attempt.snapshot.resource);
         for _ in 0..attempt.patience + PASSES {

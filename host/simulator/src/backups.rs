@@ -137,7 +137,7 @@ impl World {
                 deed: Deed::GaveUp,
                 before,
                 lost: Vec::new(),
-                late: self.landing,
+                late: self.landing.clone(),
             });
         }
         if next.is_first() {

@@ -79,7 +79,8 @@ impl World {
                 Some(Mishap::NeverArrives) => Err("connection refused"),
                 Some(Mishap::Conflict) => Err("the object has been modified"),
                 Some(Mishap::Late(late)) if !action.effect.is_telling() => {
-                    self.late.push(Some(action.clone()));
+                    let sent = (action.clone(), Box::new(self.truth()));
+                    self.late.push(Some(sent));
                     self.timers
                         .set(self.now + late, Timer::Land(self.late.len() - 1));
                     Err("timed out")
@@ -120,7 +121,7 @@ impl World {
 
     /// A request arrives that nobody waits for any more. The API server judges by itself.
     pub(crate) fn land(&mut self, index: usize) {
-        if let Some(action) = self.late.get_mut(index).and_then(Option::take) {
+        if let Some((action, sent)) = self.late.get_mut(index).and_then(Option::take) {
             self.tell(|_| {
                 format!(
                     "LATE  {} {} arrives",
@@ -129,9 +130,9 @@ impl World {
                 )
             });
             // The answer goes nowhere.
-            self.landing = true;
+            self.landing = Some(sent);
             let _ = self.effect(&action);
-            self.landing = false;
+            self.landing = None;
         }
     }
 }

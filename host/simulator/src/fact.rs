@@ -26,8 +26,8 @@ pub enum Fact {
         before: Box<Truth>,
         /// Acknowledged writes of which this destroyed the last copy.
         lost: Vec<u32>,
-        /// The request arrived late, when the world had moved on since its last check.
-        late: bool,
+        /// The world when the request was sent, if it arrived late: it has moved on since the last check.
+        late: Option<Box<Truth>>,
     },
     /// The operator changed or deleted something of somebody else's.
     Trespassed {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::backups::Stored;
 use crate::etcd::{Etcd, Op, Peer, Row};
-use crate::fact::Fact;
+use crate::fact::{Fact, Truth};
 use crate::guards::Guard;
 use crate::kubernetes::Kubernetes;
 use crate::plan::{OldPods, Plan};
@@ -47,10 +47,10 @@ pub(crate) struct World {
     pub(crate) api: bool,
     pub(crate) acknowledged: Vec<u32>,
     pub(crate) words: Option<Vec<String>>,
-    /// Requests of the operator that are on their way without anybody waiting.
-    pub(crate) late: Vec<Option<contract::Action>>,
+    /// Requests of the operator that are on their way without anybody waiting, and the world when they were sent.
+    pub(crate) late: Vec<Option<(contract::Action, Box<Truth>)>>,
     /// One of them is arriving.
-    pub(crate) landing: bool,
+    pub(crate) landing: Option<Box<Truth>>,
     /// Clusters in which members are about to vote.
     pub(crate) electing: BTreeSet<ClusterId>,
     /// The members of each cluster when a quorum last confirmed them.
@@ -147,7 +147,7 @@ impl World {
             acknowledged: Vec::new(),
             words,
             late: Vec::new(),
-            landing: false,
+            landing: None,
             electing: BTreeSet::new(),
             listed: BTreeMap::new(),
             founded: None,
@@ -230,6 +230,10 @@ impl World {
         (acknowledged, electing, founded, writes).hash(hasher);
         (stored, proven, strangers, budget_went).hash(hasher);
         format!("{restores:?} {guard:?}").hash(hasher);
+        let late = late
+            .iter()
+            .map(|one| one.as_ref().map(|(action, _)| action));
+        let late: Vec<_> = late.collect();
         format!("{kube:?} {etcd:?} {late:?} {listed:?}").hash(hasher);
     }
 

@@ -231,7 +231,7 @@ fn deed(deed: Deed, before: Truth) -> Fact {
         deed,
         before: Box::new(before),
         lost: Vec::new(),
-        late: false,
+        late: None,
     }
 }
 

@@ -97,11 +97,11 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
 /// Nobody can call back a request that is on its way. The API server holds it against the uid it names, or against the name
 /// being free, and etcd holds it against nothing: quorums, turns, leaders, alarms and pauses may have changed meanwhile. What it
 /// may never do, whenever it comes, is take a member's disk or start somebody alone or anew.
-pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
+pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth, sent: &Truth) -> Option<Violation> {
     match deed {
         Deed::StartedAlone(name) => starts_alone(at, name, before),
-        Deed::StartedNew(name) if may_be_born_late(name, before) => None,
-        Deed::StartedNew(name) => starts_anew(at, name, before),
+        // A request of the birth may come after it: the API server asks only whether the name is free.
+        Deed::StartedNew(name) => starts_anew(at, name, sent),
         Deed::DeletedPod(_) | Deed::DeletedClaim(_) => takes_a_listed_disk(at, deed, before),
         Deed::Added(_)
         | Deed::Promoted(_)
@@ -287,18 +287,6 @@ fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation
 fn is_given_up(name: &str, before: &Truth) -> bool {
     let survivor = before.recovering.as_deref();
     !before.confirmed && survivor.is_some_and(|survivor| survivor != name)
-}
-
-/// A founder's pod that is made by a request of the birth: the API server asks only whether its name is free. etcd founds
-/// nothing where its data is, and nobody votes with whom a quorum has taken out of the list. Where the data is gone and no
-/// quorum stands, it is as if the founder had been wiped a moment before it was sealed, and what is lost by that is judged
-/// where somebody leads.
-fn may_be_born_late(name: &str, before: &Truth) -> bool {
-    let mut members = before.members.iter();
-    let listed = members.find(|member| member.name == name);
-    listed.map_or(before.confirmed, |member| {
-        member.intact || !before.confirmed
-    })
 }
 
 fn starts_anew(at: i64, name: &str, before: &Truth) -> Option<Violation> {

@@ -130,7 +130,7 @@ pub(crate) fn busy_while_hopeless(fact: &Fact) -> Option<Violation> {
             deed,
             before,
             lost: _,
-            late: false,
+            late: None,
         } if is_hopeless(before) && !before.confirmed && !is_asleep(before) => match deed {
             // A pod that is down anyway, on a claim that stays.
             Deed::DeletedPod(name)

@@ -19,7 +19,8 @@ impl World {
         }
         self.tell(|_| format!("    does {} {}", describe(effect), effect.target()));
         // A late request is that of the cluster that was there when it was sent; and what stayed of that may be taken up.
-        let may_be_of_one_gone = self.landing || matches!(effect, Effect::TakeUpClaim { .. });
+        let may_be_of_one_gone =
+            self.landing.is_some() || matches!(effect, Effect::TakeUpClaim { .. });
         let of_others = self.of_others(!may_be_of_one_gone);
         let before = (!around).then(|| Box::new(self.truth()));
         let mut lost = Vec::new();
@@ -153,7 +154,7 @@ impl World {
                 deed,
                 before,
                 lost,
-                late: self.landing,
+                late: self.landing.clone(),
             });
         }
         Ok(())

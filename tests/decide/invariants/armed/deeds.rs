@@ -120,9 +120,10 @@ fn of_writes() -> Vec<Case> {
         missing,
     };
     let took = |it: Deed, taken: Vec<u32>, is_late: bool| {
+        let sent = is_late.then(|| Box::new(cluster(3)));
         but(deed(it, cluster(3)), |fact| {
             if let Fact::Deed { lost, late, .. } = fact {
-                (*lost, *late) = (taken, is_late);
+                (*lost, *late) = (taken, sent);
             }
         })
     };
@@ -227,13 +228,14 @@ fn of_starts() -> Vec<Case> {
 }
 
 fn of_late_requests() -> Vec<Case> {
-    let late = |it: Deed, before: Truth| {
+    let sent = |it: Deed, before: Truth, sent: Truth| {
         but(deed(it, before), |fact| {
             if let Fact::Deed { late, .. } = fact {
-                *late = true;
+                *late = Some(Box::new(sent));
             }
         })
     };
+    let late = |it: Deed, before: Truth| sent(it, before.clone(), before);
     let agreed = || {
         but(cluster(3), |truth| {
             truth.confirmed = false;
@@ -241,7 +243,6 @@ fn of_late_requests() -> Vec<Case> {
             truth.consent = Some(name(1));
         })
     };
-    let emptied = || with(cluster(3), 3, |member| member.intact = false);
     vec![
         Case::new(
             Promise::ListedDisksStay,
@@ -262,25 +263,7 @@ fn of_late_requests() -> Vec<Case> {
             Promise::NewIsForBirth,
             "a late request starts a member as new in a cluster",
             late(Deed::StartedNew(name(4)), cluster(3)),
-            late(Deed::StartedNew(name(4)), Truth::default()),
-        ),
-        Case::new(
-            Promise::NewIsForBirth,
-            "a late request starts a member as new on an empty disk beside a quorum",
-            late(Deed::StartedNew(name(3)), emptied()),
-            late(
-                Deed::StartedNew(name(3)),
-                but(emptied(), |truth| truth.confirmed = false),
-            ),
-        ),
-        Case::new(
-            Promise::NewIsForBirth,
-            "a late request starts a member as new that is not listed while there is no quorum",
-            late(
-                Deed::StartedNew(name(4)),
-                but(cluster(3), |truth| truth.confirmed = false),
-            ),
-            late(Deed::StartedNew(name(3)), cluster(3)),
+            sent(Deed::StartedNew(name(4)), cluster(3), Truth::default()),
         ),
         Case::new(
             Promise::NobodyIsAlone,

@@ -21,8 +21,9 @@ pub(super) fn why_down(
     living: &Living<'_>,
     member: &Member<'_>,
 ) -> Option<(Reason, String)> {
-    // Nothing is lost with a disk that holds nothing, and it may be the disk that keeps the member down.
-    if member.disk != Disk::Kept || says_no_data(member.pod) {
+    // Nothing is lost with a disk that holds nothing or goes anyway, and it may be the disk that keeps the member down.
+    let goes = member.volume.is_some_and(|claim| !claim.stays());
+    if member.disk != Disk::Kept || goes || says_no_data(member.pod) {
         return None;
     }
     let pod = member.pod.filter(|pod| pod.deleted.is_none())?;

@@ -107,7 +107,7 @@ fn a_member_that_a_wrong_policy_keeps_down_is_made_again_from_the_old_one() {
     assert_eq!(effects(&world.decide()), ["Delete Pod shop-m1"]);
 }
 
-/// Others run with that pod, or the disk is on a node that is gone: the policy is not what keeps it down.
+/// Others run with that pod, or the disk is on a node that is gone or goes itself: the policy is not what keeps it down.
 #[test]
 fn a_member_whose_pod_others_run_with_or_whose_node_is_gone_is_replaced() {
     let mut proven = half_way(1);
@@ -121,7 +121,13 @@ fn a_member_whose_pod_others_run_with_or_whose_node_is_gone_is_replaced() {
          affinity."
             .to_owned(),
     );
-    for world in [proven, tied] {
+    let mut condemned = half_way(1);
+    condemned.pods()[1].unschedulable =
+        Some("persistentvolumeclaim \"shop-m1\" is being deleted".to_owned());
+    if let contract::Observed::Seen(claims) = &mut condemned.snapshot.objects.volumes {
+        claims[1].deleted = Some(claims[1].created);
+    }
+    for world in [proven, tied, condemned] {
         let decision = world.settle().later(3_600).decide();
         assert_eq!(effects(&decision)[0], format!("RemoveMember {}", id(1)));
     }
