@@ -84,6 +84,7 @@ impl Branch {
     fn befall(&mut self, fault: Fault, lasts: i64) {
         let at = self.world.now;
         self.world.plan.faults.push(Planned { at, lasts, fault });
+        self.world.moves += 1;
         self.world.begin_fault(self.world.plan.faults.len() - 1);
     }
 
