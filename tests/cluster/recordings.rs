@@ -84,7 +84,7 @@ pub(crate) async fn are_as_the_model(suite: &Suite) -> Result<()> {
         compared.differences.join("\n")
     );
     ensure!(
-        members.steps > 0 && objects.done > 0 && objects.refused > 0,
+        members.steps > 0 && objects.done > 0,
         "nothing was ever changed"
     );
     Ok(())

@@ -60,8 +60,8 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && truth.budget.as_deref() == Some(majority(size).to_string().as_str())
 }
 
-/// Whether members have certificates, and are reached by TLS, where the spec asks for it, and nowhere else. Members that are stopped are not
-/// turned, and neither are pods of the archived operator.
+/// Whether members have certificates, and are reached by TLS, where the spec asks for it, and nowhere else. Members that are
+/// stopped are not turned, and neither are pods of the archived operator.
 fn is_secured(truth: &Truth) -> bool {
     truth.size == 0
         || truth.members.iter().any(|member| member.old)

@@ -51,18 +51,20 @@ fn said(status: &EtcdClusterStatus) -> (bool, Vec<String>) {
 
 /// The same of a status that was stored. Read at each look, so without making a whole status of it.
 fn stands(status: &Value) -> (bool, Vec<String>) {
-    let mut conditions = listed(status.get("conditions"));
-    let available = conditions.find(|condition| condition["type"] == AVAILABLE);
     let ready = listed(
         status
             .get("members")
             .and_then(|members| members.get("ready")),
     );
     let ready = ready.filter_map(Value::as_str).map(str::to_owned);
-    (
-        available.is_some_and(|condition| condition["status"] == "True"),
-        ready.collect(),
-    )
+    (stands_available(status) == Some(true), ready.collect())
+}
+
+/// What the condition says in a status that was stored, if it stands there.
+pub(crate) fn stands_available(status: &Value) -> Option<bool> {
+    let mut conditions = listed(status.get("conditions"));
+    let available = conditions.find(|condition| condition["type"] == AVAILABLE)?;
+    Some(available["status"] == "True")
 }
 
 fn is_available(conditions: &[Condition]) -> bool {

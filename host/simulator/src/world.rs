@@ -49,7 +49,7 @@ pub(crate) struct World {
     pub(crate) words: Option<Vec<String>>,
     /// Requests of the operator that are on their way without anybody waiting, and the world when they were sent.
     pub(crate) late: Vec<Option<(contract::Action, Box<Truth>)>>,
-    /// One of them is arriving.
+    /// While one of them arrives, the world when it was sent.
     pub(crate) landing: Option<Box<Truth>>,
     /// Clusters in which members are about to vote.
     pub(crate) electing: BTreeSet<ClusterId>,

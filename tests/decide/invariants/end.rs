@@ -33,6 +33,10 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     if !rested && truth.restoring.is_some() && reasons.contains(&Reason::RestoreWaiting) {
         return None;
     }
+    // And so has whoever takes a consent back when the survivor may have gone on alone already.
+    if !rested && is_taken_back(truth) && reasons.contains(&Reason::RecoveringQuorum) {
+        return None;
+    }
     if *rested {
         return violation(
             Promise::StatusesAreTrue,
@@ -49,6 +53,10 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     let words =
         format!("{since} ms and {passes} passes after the last fault: {last_words:?}, {truth:?}");
     violation(promise, *at, words)
+}
+
+fn is_taken_back(truth: &Truth) -> bool {
+    truth.recovering.is_some() && truth.consent.is_none() && !truth.confirmed
 }
 
 /// Who can have no quorum says so, destroys nothing, and comes to rest.

@@ -183,11 +183,14 @@ impl Expected {
         let Some((action, message)) = self.refused else {
             return;
         };
+        let Some(answer) = ground.clone().act(&action) else {
+            return;
+        };
         compared.refused += 1;
-        match ground.clone().act(&action) {
-            Some(Err(words)) if meaning(&message) == Some(words) => {}
-            Some(Ok(())) | None => compared.unseen += 1,
-            Some(Err(words)) => differences.push(format!(
+        match answer {
+            Err(words) if meaning(&message) == Some(words) => {}
+            Ok(()) => compared.unseen += 1,
+            Err(words) => differences.push(format!(
                 "{of}: after record {after} {} {} was refused with {message:?}, the model says: {words}",
                 action.effect.name(),
                 action.effect.target()

@@ -9,6 +9,7 @@ use crate::caches::Watch;
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::fact::{MemberTruth, Truth};
 use crate::secrets::is_secure;
+use crate::telling::stands_available;
 
 /// As long as caches stand still, or the next look is away.
 const STALE_MS: i64 = 20_000;
@@ -38,14 +39,8 @@ impl World {
             .map(|data| data.rows().to_vec())
             .or_else(listed)
             .unwrap_or_default();
-        let conditions = self.kube.resource.status.get("conditions");
-        let available = conditions
-            .and_then(serde_json::Value::as_array)
-            .into_iter()
-            .flatten()
-            .find(|condition| condition["type"] == "Available");
         Truth {
-            said_available: available.map(|condition| condition["status"] == "True"),
+            said_available: stands_available(&self.kube.resource.status),
             size: spec
                 .get("size")
                 .and_then(serde_json::Value::as_i64)
