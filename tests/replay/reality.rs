@@ -1,6 +1,6 @@
 //! Recordings of suites on a real Kubernetes, held against the model: an adoption, claims asked for later, a wiped disk, sizes,
 //! some in mid-flight, a leader that stood still while another led, answers that were lost, claims that stayed for the next
-//! cluster.
+//! cluster, a right that was missing and a role that was gone, caches that were as old as before after a refusal.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,15 +2,16 @@
 //!
 //! What the real API server carried out is carried out by the model, in the state that the snapshot saw, and what stands
 //! then must be what the next snapshot shows. What it refused because the world had changed since the snapshot, the model
-//! must refuse in the state that the next snapshot shows, and with the same meaning.
+//! must refuse in the state that a later snapshot shows, and with the same meaning.
 //!
 //! What Kubernetes refuses by rules that the model does not have (quotas, webhooks, validation) is not compared; nor is an
 //! object that somebody else took away or replaced before the next snapshot, but those are counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem;
 
-use contract::{Action, OutcomeKind, Snapshot};
+use contract::{Action, OutcomeKind, PastOutcome, Snapshot};
 use simulator::Ground;
 
 use super::standing::{Key, Met, Object, STATUS, meet, objects};
@@ -37,7 +38,7 @@ pub(crate) struct Compared {
     pub(crate) done: usize,
     /// Changes that it refused because the object had changed, gone or come.
     pub(crate) refused: usize,
-    /// Refusals whose cause the next snapshot does not show any more.
+    /// Refusals of what was let in later though no snapshot had shown a cause.
     pub(crate) unseen: usize,
     /// Objects that were seen afterwards and compared.
     pub(crate) stood: usize,
@@ -51,6 +52,8 @@ pub(crate) struct Compared {
 #[derive(Default)]
 pub(super) struct Known {
     expected: Option<Expected>,
+    /// What was refused for a cause that no snapshot has shown yet: caches may be as old as before for some looks.
+    refused: Vec<Refused>,
 }
 
 /// What a decision leaves.
@@ -61,8 +64,15 @@ struct Expected {
     at: i64,
     /// As the model has them, those that were changed.
     objects: BTreeMap<Key, Object>,
-    /// What was refused, and in which words.
-    refused: Option<(Action, String)>,
+}
+
+/// What was refused because of something that the snapshot did not show.
+struct Refused {
+    /// Its record.
+    by: u64,
+    action: Action,
+    /// The API server's words, or the envelope's after a fresh read.
+    message: String,
 }
 
 impl fmt::Display for Compared {
@@ -85,7 +95,7 @@ impl fmt::Display for Compared {
 
 impl Compared {
     pub(super) const fn is_seldom_unseen(&self) -> bool {
-        self.unseen <= 1 + self.refused / 20
+        self.unseen <= 1 + self.refused / 10
             && self.gone * 20 <= self.stood
             && self.rewritten * 100 <= self.stood
     }
@@ -108,8 +118,13 @@ impl Known {
             return;
         };
         if let Some(expected) = expected.filter(|one| is_alone(one.at, snapshot.now.0)) {
-            expected.meet(of, snapshot, &ground, compared, differences);
+            expected.meet(of, snapshot, compared, differences);
         }
+        let earlier = mem::take(&mut self.refused);
+        let unexplained = earlier
+            .into_iter()
+            .filter(|one| !one.is_explained(step, &ground, compared, differences));
+        self.refused = unexplained.chain(Refused::of(step)).collect();
         self.expected = Some(Expected::of(step, ground, compared, differences));
     }
 }
@@ -122,25 +137,20 @@ impl Expected {
         differences: &mut Vec<String>,
     ) -> Self {
         let mut changed: Vec<Key> = Vec::new();
-        let mut refused = None;
         for (action, past) in &step.acts {
-            match past.outcome {
-                OutcomeKind::Done => match model.act(action) {
-                    None => {}
-                    Some(Ok(())) => {
-                        compared.done += 1;
-                        changed.push(key(action));
-                    }
-                    Some(Err(words)) => differences.push(format!(
-                        "{}: {} {} was done, the model says: {words}",
-                        step.of, past.effect, past.target
-                    )),
-                },
-                OutcomeKind::Refused | OutcomeKind::Failed if meaning(&past.message).is_some() => {
-                    refused = Some((action.clone(), past.message.clone()));
+            if past.outcome != OutcomeKind::Done {
+                continue;
+            }
+            match model.act(action) {
+                None => {}
+                Some(Ok(())) => {
+                    compared.done += 1;
+                    changed.push(key(action));
                 }
-                // The envelope's other reasons, the API server's rules that the model does not have, and lost answers.
-                OutcomeKind::Refused | OutcomeKind::Failed | OutcomeKind::Skipped => {}
+                Some(Err(words)) => differences.push(format!(
+                    "{}: {} {} was done, the model says: {words}",
+                    step.of, past.effect, past.target
+                )),
             }
         }
         let (before, mut after) = (objects(&step.snapshot), objects(&model.look()));
@@ -154,7 +164,6 @@ impl Expected {
             after: step.seq,
             at: step.snapshot.now.0,
             objects: objects.collect(),
-            refused,
         }
     }
 
@@ -162,7 +171,6 @@ impl Expected {
         self,
         of: &str,
         snapshot: &Snapshot,
-        ground: &Ground,
         compared: &mut Compared,
         differences: &mut Vec<String>,
     ) {
@@ -180,27 +188,62 @@ impl Expected {
                 }
             }
         }
-        let Some((action, message)) = self.refused else {
-            return;
+    }
+}
+
+impl Refused {
+    /// The API server's other rules, the envelope's other reasons and lost answers are none of the model's.
+    fn of(step: &Step) -> impl Iterator<Item = Self> {
+        let refused = step.acts.iter().filter(|(_, past)| {
+            matches!(past.outcome, OutcomeKind::Refused | OutcomeKind::Failed)
+                && meaning(&past.message).is_some()
+        });
+        refused.map(|(action, past)| Self {
+            by: step.seq,
+            action: action.clone(),
+            message: past.message.clone(),
+        })
+    }
+
+    /// Whether the model refuses it by now, or whoever asked again was let in: then no snapshot will show the cause.
+    fn is_explained(
+        &self,
+        step: &Step,
+        ground: &Ground,
+        compared: &mut Compared,
+        differences: &mut Vec<String>,
+    ) -> bool {
+        let Self {
+            by,
+            action,
+            message,
+        } = self;
+        let is_done = |(again, past): &(Action, PastOutcome)| {
+            past.outcome == OutcomeKind::Done && key(again) == key(action)
         };
-        let Some(answer) = ground.clone().act(&action) else {
-            return;
-        };
-        compared.refused += 1;
-        match answer {
-            Err(words) if meaning(&message) == Some(words) => {}
-            Ok(()) => compared.unseen += 1,
-            Err(words) => differences.push(format!(
-                "{of}: after record {after} {} {} was refused with {message:?}, the model says: {words}",
+        match ground.clone().act(action) {
+            None => return true,
+            Some(Err(words)) if meaning(message) == Some(words) => {}
+            Some(Err(words)) => differences.push(format!(
+                "{}: after record {by} {} {} was refused with {message:?}, the model says: {words}",
+                step.of,
                 action.effect.name(),
                 action.effect.target()
             )),
+            Some(Ok(())) if step.acts.iter().any(is_done) => compared.unseen += 1,
+            Some(Ok(())) => return false,
         }
+        compared.refused += 1;
+        true
     }
 }
 
 /// What the model would say in the API server's stead.
 fn meaning(message: &str) -> Option<&'static str> {
+    // Names a role that is not found, if that is why.
+    if message.contains(" is forbidden: ") {
+        return None;
+    }
     let mut all = WORDS.iter();
     let found = all.find(|(_, words)| words.iter().any(|words| message.contains(words)));
     found.map(|(model, _)| *model)

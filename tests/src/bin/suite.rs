@@ -47,11 +47,22 @@ const PROOF: &str = "decide";
 /// The test of it that is measured as well, so nothing runs beside it.
 const HISTORIES: &str = "no_history_breaks_a_promise";
 
-/// How many passed and the names of those that did not.
+/// How many lines of what a failed test said are told again at the end. All of them stand where it failed.
+const LINES: usize = 20;
+
+/// How many passed, and those that did not.
 #[derive(Default)]
 struct Sum {
     passed: usize,
-    failed: Vec<String>,
+    failed: Vec<Failure>,
+    /// The name of the failed test whose words the harness is telling.
+    telling: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Failure {
+    name: String,
+    words: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -60,13 +71,14 @@ fn main() -> ExitCode {
     let mut sum = Sum::default();
     match steps(&arguments) {
         Ok(steps) => steps.iter().for_each(|step| run(step, &mut sum)),
-        Err(error) => sum.failed.push(format!("the list of checks: {error:#}")),
+        Err(error) => sum.fail(&format!("the list of checks: {error:#}")),
     }
     if !sum.failed.is_empty() {
         println!("\nFailed:");
-        sum.failed
-            .iter()
-            .for_each(|failure| println!("  {failure}"));
+    }
+    for Failure { name, words } in &sum.failed {
+        println!("  {name}");
+        words.iter().for_each(|line| println!("    {line}"));
     }
     println!("\nAll of it took {} s.", started.elapsed().as_secs());
     println!("{} passed, {} failed", sum.passed, sum.failed.len());
@@ -207,7 +219,7 @@ fn run(step: &Step, sum: &mut Sum) {
         (true, Counts::ItsTests) => {}
         // Tests that failed have been counted; whatever else ended the step has not.
         (false, Counts::Itself | Counts::ItsTests) if sum.failed.len() > before.1 => {}
-        (false, Counts::Itself | Counts::ItsTests) => sum.failed.push(step.title.clone()),
+        (false, Counts::Itself | Counts::ItsTests) => sum.fail(&step.title),
     }
     println!(
         "{}: {} passed, {} failed, {} s",
@@ -259,20 +271,49 @@ fn note(pace: f64) -> Result<()> {
     Ok(())
 }
 
-/// Reads one line of the test harness: a test that failed, or a binary's result.
-fn count(line: &str, sum: &mut Sum) {
-    if let Some(name) = line
-        .strip_prefix("test ")
-        .and_then(|rest| rest.strip_suffix(" ... FAILED"))
-    {
-        sum.failed.push(name.to_owned());
+impl Sum {
+    fn fail(&mut self, name: &str) {
+        self.failed.push(Failure {
+            name: name.to_owned(),
+            words: Vec::new(),
+        });
     }
-    if let Some(result) = line.strip_prefix("test result: ") {
+
+    /// What the failed test said that the harness is telling of.
+    fn words(&mut self) -> Option<&mut Vec<String>> {
+        let name = self.telling.as_ref()?;
+        let mut latest = self.failed.iter_mut().rev();
+        let told = latest.find(|failure| failure.name == *name)?;
+        Some(&mut told.words)
+    }
+}
+
+/// Reads one line of the test harness: a test that failed, what it said, or a binary's result.
+fn count(line: &str, sum: &mut Sum) {
+    let failed = line
+        .strip_prefix("test ")
+        .and_then(|rest| rest.strip_suffix(" ... FAILED"));
+    if let Some(name) = failed {
+        sum.fail(name.trim_end());
+    } else if let Some(result) = line.strip_prefix("test result: ") {
+        sum.telling = None;
         sum.passed += result
             .split(['.', ';'])
             .find_map(|part| part.trim().strip_suffix(" passed"))
             .and_then(|number| number.parse::<usize>().ok())
             .unwrap_or_default();
+    } else if let Some(name) = line
+        .strip_prefix("---- ")
+        .and_then(|rest| rest.strip_suffix(" ----"))
+    {
+        sum.telling = Some(name.trim_end_matches(" stdout").trim_end().to_owned());
+    } else if line == "failures:" {
+        sum.telling = None;
+    } else if let Some(words) = sum.words()
+        && words.len() < LINES
+        && !line.is_empty()
+    {
+        words.push(line.to_owned());
     }
 }
 
@@ -289,16 +330,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_counted_from_the_harness_lines() {
+    fn tests_are_counted_and_failures_told_from_the_harness_lines() {
         let mut sum = Sum::default();
         for line in [
-            "running 3 tests",
-            "test a::holds ... ok",
-            "test a::breaks ... FAILED",
-            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "running 4 tests",
+            "test a::holds      ... ok",
+            "test a::breaks     ... FAILED",
+            "test a::breaks_too ... FAILED",
+            "failures:",
+            "",
+            "---- a::breaks stdout ----",
+            "one is not two",
+            "---- a::breaks_too ----",
+            "three is not four:",
+            "at all",
+            "",
+            "failures:",
+            "    a::breaks",
+            "    a::breaks_too",
+            "test result: FAILED. 2 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
         ] {
             count(line, &mut sum);
         }
-        assert_eq!((sum.passed, sum.failed), (2, vec!["a::breaks".to_owned()]));
+        let failure = |name: &str, words: &[&str]| Failure {
+            name: name.to_owned(),
+            words: words.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        assert_eq!(sum.passed, 2);
+        assert_eq!(
+            sum.failed,
+            [
+                failure("a::breaks", &["one is not two"]),
+                failure("a::breaks_too", &["three is not four:", "at all"]),
+            ]
+        );
     }
 }
