@@ -36,11 +36,33 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
     violations
 }
 
-/// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds.
+/// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds; so
+/// is whether it waits, for a backup or for who may come back.
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
+    let patient = |truth: &Truth| {
+        let mut truth = truth.clone();
+        truth.unsaved.clear();
+        for member in &mut truth.members {
+            member.silent = None;
+        }
+        Box::new(truth)
+    };
     match fact {
         Fact::Refused { .. } | Fact::Spun { .. } | Fact::Stirred { .. } | Fact::Said { .. } => None,
-        Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => judge_safety(fact),
+        Fact::Elected { .. } | Fact::Trespassed { .. } => judge_safety(fact),
+        Fact::Deed {
+            at,
+            deed,
+            before,
+            lost,
+            late,
+        } => judge_safety(&Fact::Deed {
+            at: *at,
+            deed: deed.clone(),
+            before: patient(before),
+            lost: lost.clone(),
+            late: late.as_deref().map(patient),
+        }),
     }
 }
 
@@ -51,12 +73,13 @@ pub(crate) fn judge(fact: &Fact) -> Option<Violation> {
             deed,
             before,
             lost: _,
-            late: None,
+            late,
         } = fact
         else {
             return None;
         };
-        weakly_guarded(*at, deed, before)
+        // A late one by what was so when it was sent.
+        weakly_guarded(*at, deed, late.as_ref().unwrap_or(before))
     })
 }
 
@@ -113,7 +136,9 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             lost: _,
             late,
         } => match late {
-            Some(sent) => judge_late(*at, deed, before, sent),
+            Some(sent) => {
+                judge_deed(*at, deed, sent).or_else(|| judge_late(*at, deed, before, sent))
+            }
             None => judge_deed(*at, deed, before),
         },
     }

@@ -3,22 +3,31 @@
 //! Its preconditions are those of the snapshot and ask for as little as the envelope lets pass, so that nothing but
 //! the envelope's own rules stands between it and the data.
 
+mod mistaken;
+
 use contract::{
     Action, Decision, Effect, Member, ObjectKind, ObjectPrecondition, Preconditions, Snapshot,
     names,
 };
 
-/// Decides as the reconciler does, and every third time does something terrible first.
+use self::mistaken::mistaken;
+
+/// Decides as the reconciler does, and every third time does something terrible first. Every sixth time it takes the world for
+/// another one.
 pub(crate) fn decide(snapshot: &Snapshot) -> Decision {
-    let mut decision = reconciler::reconcile(snapshot);
     let mut whim = Whim::of(snapshot);
-    if whim.pick(3) == 0
-        && let Some(action) = deed(snapshot, &mut whim)
-    {
-        decision.actions.retain(|action| !bears_on_quorum(action));
-        decision.actions.insert(0, action);
+    match whim.pick(3) {
+        0 => {
+            let mut decision = reconciler::reconcile(snapshot);
+            if let Some(action) = deed(snapshot, &mut whim) {
+                decision.actions.retain(|action| !bears_on_quorum(action));
+                decision.actions.insert(0, action);
+            }
+            decision
+        }
+        1 if whim.pick(2) == 0 => reconciler::reconcile(&mistaken(snapshot, &mut whim)),
+        _ => reconciler::reconcile(snapshot),
     }
-    decision
 }
 
 /// The envelope allows one such action, and the mad one shall be it.
@@ -219,12 +228,12 @@ impl Whim {
         picked
     }
 
+    fn index(&mut self, count: usize) -> Option<usize> {
+        let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
+        usize::try_from(self.pick(count)).ok()
+    }
+
     fn choose<'a>(&mut self, members: &'a [Member]) -> Option<&'a Member> {
-        let count = u64::try_from(members.len())
-            .ok()
-            .filter(|count| *count > 0)?;
-        usize::try_from(self.pick(count))
-            .ok()
-            .and_then(|index| members.get(index))
+        members.get(self.index(members.len())?)
     }
 }

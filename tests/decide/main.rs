@@ -220,7 +220,15 @@ fn one_plan_makes_one_history() {
 #[test]
 fn a_mad_module_loses_nothing() {
     let seeds = seeds(MAD);
-    let plan = |seed| Plan::of_seed(seed).without_lost_disks();
+    let plan = |seed: u64| {
+        let plan = match seed % 4 {
+            0 => Plan::with_restores(seed),
+            1 => Plan::with_guards(seed),
+            2 => Plan::with_turns(seed),
+            _ => Plan::of_seed(seed),
+        };
+        plan.without_lost_disks()
+    };
     check(&seeds, plan, Court::Mad);
     eprintln!("{} histories with a module gone mad", seeds.len());
 }

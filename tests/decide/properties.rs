@@ -148,12 +148,17 @@ fn the_judge_of_votes_finds_out_a_mad_module() {
 /// P6.
 #[test]
 fn p6_one_membership_change_at_a_time_and_learners_first() {
+    let mut changing = 0;
     each_snapshot(|snapshot, what| {
         let decision = reconciler::reconcile(snapshot);
+        let mut actions = decision.actions.iter();
+        changing += u32::from(actions.any(|action| action.effect.is_membership_change()));
         if let Some(why) = judged::hurries(snapshot, &decision) {
             panic!("{what}: {why}\n{:?}", decision.actions);
         }
     });
+    eprintln!("{changing} decisions changed the members");
+    assert!(changing > 100);
 }
 
 /// A cluster on claims in which nothing goes wrong but these, none of which lasts.

@@ -168,8 +168,15 @@ fn whoever_deletes_what_is_somebody_elses_trespasses() {
         };
         let trespass = vec![Promise::OthersKeepTheirs];
         assert_eq!(deleted(Some(Fault::Intrude(intrusion))), Some(trespass));
-        // Without certificates there is no Secret that is its own.
-        let own = (kind != ObjectKind::Secret).then(Vec::new);
+        let own = match kind {
+            ObjectKind::PodDisruptionBudget => Some(vec![Promise::BudgetsGuard]),
+            // Without certificates there is no Secret that is its own.
+            ObjectKind::Secret => None,
+            ObjectKind::Service
+            | ObjectKind::Pod
+            | ObjectKind::PersistentVolumeClaim
+            | ObjectKind::ReplicaSet => Some(Vec::new()),
+        };
         assert_eq!(deleted(None), own, "{name}");
     }
 }

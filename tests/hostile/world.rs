@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use contract::{Membership, Snapshot};
 use serde::Deserialize;
-use simulator::{Branch, Choice, Fault, MemberTruth, Plan};
+use simulator::{Branch, Choice, Fault, MemberTruth, OldPods, Plan};
 
 /// Looks that no world needs.
 const MANY: u32 = 300;
@@ -30,12 +30,18 @@ pub(crate) enum World {
     PodGone,
     /// Three healthy voters of a paused cluster.
     Paused,
+    /// Three that the archived operator left and that run, of which no status knows yet.
+    Left,
 }
 
 impl World {
     pub(crate) fn build(self) -> Branch {
         match self {
             Self::Unborn => Branch::new(&plan()),
+            Self::Left => Branch::new(&Plan {
+                old: Some(OldPods::Kept),
+                ..plan()
+            }),
             Self::Healthy => healthy(),
             Self::InPods => grown(&Plan {
                 claims: false,

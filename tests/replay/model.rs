@@ -78,6 +78,9 @@ pub(crate) fn compare(of: &[PathBuf]) -> Result<Compared> {
                 }
             }
         }
+        for known in clusters.into_values() {
+            known.objects.end(&mut compared.objects);
+        }
     }
     Ok(compared)
 }

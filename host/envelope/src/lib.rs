@@ -55,6 +55,7 @@
 mod address;
 mod arguments;
 mod backup;
+mod birth;
 mod check;
 mod child;
 mod decision;

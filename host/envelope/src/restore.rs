@@ -142,31 +142,6 @@ pub(crate) fn gives_up(status: &EtcdClusterStatus, recorded: &ResourceHead) -> b
         && status.birth.is_none()
 }
 
-/// No cluster is planned empty while an EtcdRestore of its name is not over.
-pub(crate) fn judge_birth(
-    status: &EtcdClusterStatus,
-    recorded: &ResourceHead,
-    snapshot: &Snapshot,
-    refusals: &mut Vec<Refusal>,
-) {
-    if status.birth.is_none() || recorded.birth.is_some() {
-        return;
-    }
-    let restores = snapshot.restores.seen().into_iter().flatten();
-    let pending = restores
-        .filter(|resource| resource.deleted.is_none())
-        .find(|resource| {
-            let head = RestoreHead::of(resource);
-            let named = head.spec.as_ref().map(|spec| &spec.etcd_cluster.name);
-            named == Some(&snapshot.resource.name) && !head.over
-        });
-    if let Some(pending) = pending {
-        refusals.push(Refusal::NotBirth {
-            why: format!("EtcdRestore {} is not over", pending.name),
-        });
-    }
-}
-
 /// Judges an effect on a restore against the world right before it.
 pub(crate) fn check_restore(effect: &RestoreEffect, fresh: &Fresh) -> Result<(), Refusal> {
     match effect {

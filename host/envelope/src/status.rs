@@ -14,10 +14,11 @@ use contract::{
 use serde::Deserialize;
 use serde_json::Error;
 
+use crate::birth::judge_birth;
 use crate::image::{judge_first_image, judge_image};
 use crate::pod::own_pods;
 use crate::quorum::quorum;
-use crate::restore::{gives_up, judge_birth};
+use crate::restore::gives_up;
 use crate::secrets::judge_remembered;
 use crate::{Refusal, ResourceHead};
 

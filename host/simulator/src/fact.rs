@@ -153,6 +153,8 @@ pub struct Truth {
     pub cluster: Option<ClusterId>,
     /// A leader has a quorum of followers.
     pub confirmed: bool,
+    /// `status.asleepSince` is set.
+    pub asleep: bool,
     /// What the condition `Available` of the status says, if it stands.
     pub said_available: Option<bool>,
     /// An alarm for lack of space stands.
@@ -184,6 +186,8 @@ pub struct MemberTruth {
     pub id: MemberId,
     /// Its name.
     pub name: String,
+    /// How long ago a look last found it serving, in milliseconds, where people may ask for a restore.
+    pub silent: Option<i64>,
     /// It has no vote.
     pub learner: bool,
     /// It has run.

@@ -20,8 +20,8 @@ use crate::world::World;
 
 /// How long after the last fault a history may take.
 const PATIENCE: i64 = 2_400_000;
-/// How long a cluster that cannot come back is watched.
-const VIGIL: i64 = 500_000;
+/// How long a cluster that cannot come back is watched: longer than the longest patience that may run out, half an hour.
+const VIGIL: i64 = 1_900_000;
 /// Passes without an action at the goal, or where it can never be reached, that count as rest.
 const RESTING: u32 = 3;
 /// So many passes in a row that act on a world which did not move are a loop.
@@ -224,6 +224,7 @@ impl Operator {
         let stands_still = self.previous.is_some()
             && (!world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool());
         let snapshot = world.snapshot(self.previous.take(), stands_still, &self.outcomes);
+        world.note_serving();
         let old = self.behind.as_mut().map(|behind| behind.look(&snapshot));
         let decided_on = echo.as_ref().or(old.as_ref()).unwrap_or(&snapshot);
         let decision = decide(decided_on);
@@ -250,8 +251,9 @@ impl Operator {
                 before: Box::new(world.truth()),
             });
         }
-        // What failed before is told for one look more.
-        self.quiet = (is_new && !acted && !has_failed).then_some(stand);
+        // What failed before is told for one look more, and so is what another instance told.
+        let is_alone = !is_during(world, Fault::Rival);
+        self.quiet = (is_new && is_alone && !acted && !has_failed).then_some(stand);
         let permitted = envelope::permit(&decision, decided_on);
         self.previous = Some(snapshot);
         if let Err(refusals) = permitted {
@@ -264,6 +266,11 @@ impl Operator {
             }
             self.meet_rival(world);
             let mut rival = self.rival.take();
+            if actions.is_empty()
+                && let Some(rival) = &mut rival
+            {
+                rival.meddle(world, decide);
+            }
             let execution = world.execute(actions, &mut self.flight, &mut |world| {
                 if let Some(rival) = &mut rival {
                     rival.meddle(world, decide);

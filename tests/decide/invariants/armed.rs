@@ -126,9 +126,13 @@ fn each_court_judges_the_promises_that_are_its_own() {
     assert_eq!(by_facts(Court::Safety), without(&[spinning, stirring]));
     let telling = Promise::StatusesAreTrue;
     let within = Promise::DecisionsAreWithinTheEnvelope;
+    let guarding = Promise::BudgetsGuard;
+    let (waiting, awaiting) = (Promise::RiskWaitsForItsBackup, Promise::PassingAreAwaited);
     assert_eq!(
         by_facts(Court::Mad),
-        without(&[spinning, stirring, telling, within, Promise::BudgetsGuard])
+        without(&[
+            spinning, stirring, telling, within, guarding, waiting, awaiting
+        ])
     );
     assert_eq!(by_facts(Court::Trespass), [Promise::OthersKeepTheirs]);
 }
@@ -146,6 +150,7 @@ fn voter(number: u64) -> MemberTruth {
     MemberTruth {
         id: id(number),
         name: name(number),
+        silent: None,
         learner: false,
         started: true,
         healthy: true,

@@ -8,6 +8,9 @@ use simulator::{Deed, MemberTruth, Truth};
 use super::{Promise, Violation, violation};
 use crate::goal::majority;
 
+/// Who is gone for less may come back by itself.
+const PASSING_MS: i64 = 300_000;
+
 pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     if before.paused {
         return violation(Promise::PausedIsStill, at, format!("{deed:?}"));
@@ -50,9 +53,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
             one_at_a_time(at, before, name).or_else(|| leaves_enough(at, deed, name, before))
         }
         // What is given up is judged when it is; from then on everybody is stopped.
-        Deed::GaveUp if before.confirmed && !before.replaced => {
-            violation(Promise::LivingAreKept, at, format!("{before:?}"))
-        }
+        Deed::GaveUp if !before.replaced => gives_up(at, before),
         Deed::DeletedPod(_) if before.restoring == Some(RestorationStage::Stopping) => None,
         Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
         Deed::DeletedPod(name) => {
@@ -153,6 +154,24 @@ pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Vio
         at,
         format!("{deed:?} where {kept} are kept and {needed} are needed, {before:?}"),
     )
+}
+
+/// Nobody consented to give up what the cluster has. One asleep has it all; one without a quorum may have it in a moment, where
+/// enough of its voters have their disks and served just now.
+fn gives_up(at: i64, before: &Truth) -> Option<Violation> {
+    before.cluster?;
+    let voters = before.members.iter().filter(|member| !member.learner);
+    let needed = majority(voters.clone().count());
+    let intact = voters.filter(|one| one.intact);
+    let is_passing = |one: &&MemberTruth| one.silent.is_some_and(|silent| silent < PASSING_MS);
+    let promise = if before.confirmed || (before.asleep && intact.clone().count() >= needed) {
+        Promise::LivingAreKept
+    } else if intact.filter(is_passing).count() >= needed {
+        Promise::PassingAreAwaited
+    } else {
+        return None;
+    };
+    violation(promise, at, format!("{before:?}"))
 }
 
 /// Whether a deed is the beginning of an act that waits for a backup which was not taken.

@@ -35,6 +35,7 @@ promises! {
     RestartsTakeTurns = "members are restarted one at a time",
     QuorumsStay = "no deed leaves fewer healthy voters than a quorum",
     LivingAreKept = "a living cluster is given up only by a consent",
+    PassingAreAwaited = "a quorum that may come back is waited for",
     ListedDisksStay = "no disk of a listed member is deleted",
     DisksOfBeforeStay = "a restore keeps the disks of before until the cluster is whole",
     SpaceIsTheReason = "history is given up and members are stopped only for lack of space",

@@ -40,6 +40,12 @@ impl<'a> Votes<'a> {
             })
     }
 
+    /// There is a cluster, and nobody said whom it has.
+    fn is_unknown(&self) -> bool {
+        let status = &self.snapshot.resource.status;
+        self.cluster.is_none() && status.get("clusterId").is_some()
+    }
+
     fn voters(&self) -> usize {
         self.members.iter().filter(|member| !member.learner).count()
     }
@@ -118,13 +124,19 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
                 name,
                 ..
             } => {
+                if is_wished {
+                    continue;
+                }
+                if votes.is_unknown() && is_ready(snapshot, name) {
+                    let what = action.effect.name();
+                    return Some(format!(
+                        "{what} of {name}, which is ready, and nobody says who votes"
+                    ));
+                }
                 let Some(voter) = votes.voter(name).filter(|voter| votes.is_healthy(voter.id))
                 else {
                     continue;
                 };
-                if is_wished {
-                    continue;
-                }
                 down.push(voter.id);
                 // One or two voters have no quorum without one of them: a declared interruption.
                 (
@@ -167,6 +179,11 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
         }
     }
     None
+}
+
+fn is_ready(snapshot: &Snapshot, name: &str) -> bool {
+    let mut pods = snapshot.objects.pods.seen().into_iter().flatten();
+    pods.any(|pod| pod.name == name && pod.ready && pod.deleted.is_none())
 }
 
 /// Whether the status says that this cluster goes on from one member, for which the others are stopped.

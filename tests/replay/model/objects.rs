@@ -38,7 +38,7 @@ pub(crate) struct Compared {
     pub(crate) done: usize,
     /// Changes that it refused because the object had changed, gone or come.
     pub(crate) refused: usize,
-    /// Refusals of what was let in later though no snapshot had shown a cause.
+    /// Refusals of which no snapshot showed the cause before the same was let in, or before the recording ended.
     pub(crate) unseen: usize,
     /// Objects that were seen afterwards and compared.
     pub(crate) stood: usize,
@@ -126,6 +126,14 @@ impl Known {
             .filter(|one| !one.is_explained(step, &ground, compared, differences));
         self.refused = unexplained.chain(Refused::of(step)).collect();
         self.expected = Some(Expected::of(step, ground, compared, differences));
+    }
+}
+
+impl Known {
+    /// What no snapshot of the recording explained.
+    pub(super) fn end(self, compared: &mut Compared) {
+        compared.refused += self.refused.len();
+        compared.unseen += self.refused.len();
     }
 }
 

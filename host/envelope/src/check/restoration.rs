@@ -149,13 +149,15 @@ fn given_up(
             why: why.clone(),
         });
     }
-    if consents(head, resource) || !lives(resource, etcd) {
+    if consents(head, resource) || !(resource.asleep || lives(resource, etcd)) {
         return Ok(());
     }
-    Err(unasked(
-        &what(),
-        "no quorum answers, or spec.replaces of the EtcdRestore names this cluster",
-    ))
+    let missing = if resource.asleep {
+        "spec.replaces of the EtcdRestore names this cluster, which was only stopped"
+    } else {
+        "no quorum answers, or spec.replaces of the EtcdRestore names this cluster"
+    };
+    Err(unasked(&what(), missing))
 }
 
 /// What another EtcdRestore gave up, whose filling came to nothing, is given up for this one by its own consent alone.

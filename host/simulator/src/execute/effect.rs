@@ -248,9 +248,13 @@ impl World {
                 Deed::Wrote("Delete")
             }
             ObjectKind::PodDisruptionBudget => {
-                self.kube.budgets.remove(name);
+                let budget = self.kube.budgets.remove(name);
                 self.changed = true;
-                Deed::Wrote("Delete")
+                if budget.is_some_and(|budget| self.is_own(&budget.owner)) {
+                    Deed::Guarded { kept: None }
+                } else {
+                    Deed::Wrote("Delete")
+                }
             }
             ObjectKind::Secret => {
                 self.kube.secrets.remove(name);

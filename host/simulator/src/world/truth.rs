@@ -8,6 +8,7 @@ use super::{World, asked, label};
 use crate::caches::Watch;
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::fact::{MemberTruth, Truth};
+use crate::plan::Fault;
 use crate::secrets::is_secure;
 use crate::telling::stands_available;
 
@@ -40,6 +41,7 @@ impl World {
             .or_else(listed)
             .unwrap_or_default();
         Truth {
+            asleep: self.kube.resource.status["asleepSince"].is_string(),
             said_available: stands_available(&self.kube.resource.status),
             size: spec
                 .get("size")
@@ -96,6 +98,7 @@ impl World {
                     let condemned = claim.is_some_and(|claim| claim.api.deleted.is_some());
                     MemberTruth {
                         id: row.id,
+                        silent: self.served_at.get(&row.id).map(|at| self.now - at),
                         name,
                         learner: row.learner,
                         started: row.started,
@@ -145,6 +148,18 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
+    }
+
+    /// Notes who serves at this look. Only who begins a restore has to know since when somebody does not.
+    pub(crate) fn note_serving(&mut self) {
+        let mut faults = self.plan.faults.iter();
+        if !faults.any(|planned| matches!(planned.fault, Fault::Restore(_))) {
+            return;
+        }
+        let peers = self.peers();
+        let synced = peers.iter().filter(|peer| peer.synced);
+        let serving = synced.filter_map(|peer| Some((self.etcd.data(peer.disk)?.me, self.now)));
+        self.served_at.extend(serving);
     }
 
     /// Whether a leader has a quorum of followers in this cluster, or in any where none is known yet.

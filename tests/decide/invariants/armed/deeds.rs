@@ -3,7 +3,7 @@
 use contract::{ClusterId, RiskyAct};
 use simulator::{Deed, Fact, Truth};
 
-use super::{Armed, but, cluster, deed, down, name, with};
+use super::{Armed, but, cluster, deed, down, id, name, with};
 use crate::invariants::Promise;
 
 pub(super) type Case = Armed<Fact>;
@@ -154,6 +154,18 @@ fn of_waiting() -> Vec<Case> {
     let waits = |act: RiskyAct| but(cluster(3), |truth| truth.unsaved = vec![act]);
     let asked = |truth: Truth| but(truth, |truth| truth.replaced = true);
     let stopped = |truth: Truth| but(truth, |truth| truth.size = 0);
+    let silent = |since: i64| {
+        but(cluster(3), |truth| {
+            truth.confirmed = false;
+            for member in &mut truth.members {
+                member.silent = Some(since);
+            }
+        })
+    };
+    let asleep = |truth: &mut Truth| {
+        truth.asleep = true;
+        truth.pods.clear();
+    };
     vec![
         one(
             promise,
@@ -185,6 +197,20 @@ fn of_waiting() -> Vec<Case> {
             Deed::GaveUp,
             cluster(3),
             but(cluster(3), |truth| truth.confirmed = false),
+        ),
+        one(
+            Promise::PassingAreAwaited,
+            "a cluster that lost its quorum a moment ago is given up, and nobody consented",
+            Deed::GaveUp,
+            silent(299_999),
+            silent(300_000),
+        ),
+        one(
+            Promise::LivingAreKept,
+            "a cluster asleep is given up, and nobody consented",
+            Deed::GaveUp,
+            but(silent(900_000), asleep),
+            asked(but(silent(900_000), asleep)),
         ),
     ]
 }
@@ -236,6 +262,7 @@ fn of_late_requests() -> Vec<Case> {
         })
     };
     let late = |it: Deed, before: Truth| sent(it, before.clone(), before);
+    let led_by = |leader| but(cluster(3), |truth| truth.leader = Some(id(leader)));
     let agreed = || {
         but(cluster(3), |truth| {
             truth.confirmed = false;
@@ -273,6 +300,23 @@ fn of_late_requests() -> Vec<Case> {
                 but(agreed(), |truth| truth.consent = None),
             ),
             late(Deed::StartedAlone(name(1)), agreed()),
+        ),
+        Case::new(
+            Promise::LeadersMoveFirst,
+            "a late request removes a member that led when it was sent",
+            sent(Deed::Removed(id(1)), led_by(2), led_by(1)),
+            sent(Deed::Removed(id(1)), led_by(1), led_by(2)),
+        ),
+        Case::new(
+            Promise::BudgetsGuard,
+            "a budget is deleted by a late request of a living cluster",
+            late(Deed::Guarded { kept: None }, cluster(3)),
+            late(
+                Deed::Guarded {
+                    kept: Some("2".to_owned()),
+                },
+                cluster(3),
+            ),
         ),
     ]
 }

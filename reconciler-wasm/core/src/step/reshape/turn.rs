@@ -2,12 +2,13 @@
 //!
 //! A member that has its other address is started anew to listen there, which is [`super`]'s, before the next
 //! one gets its own. Meanwhile its peers cannot dial it, and it dials them: what they have to tell one another goes over
-//! connections that it opened. Members with their data in their pods are replaced instead.
+//! connections that it opened. Members with their data in their pods, or on claims that go, are replaced instead; where one
+//! of these has its other address already, nobody gets another one before it is.
 
 use contract::{Effect, EventType, FindingKind, Membership, Reason};
 
-use super::waits_for_the_late;
-use crate::assess::{Living, Situation, name_of};
+use super::{loses_its_disk, waits_for_the_late};
+use crate::assess::{Living, Member, Situation, name_of};
 use crate::pre::{self, ActionExt};
 use crate::quorum::quorum;
 use crate::step::{SOON, Step};
@@ -22,8 +23,17 @@ pub(super) fn turn(
     step: &mut Step,
 ) -> bool {
     let leads = living.leader();
+    let is_halfway = |member: &Member<'_>| {
+        let pod = member.pod;
+        pod.is_some_and(|pod| !cluster.tls.is_reached(member.name, pod))
+    };
+    if living.voters().any(is_halfway) {
+        return false;
+    }
     let misplaced = living.voters().filter(|member| {
-        cluster.tls.is_misplaced(member.name) && member.pod.is_some_and(|pod| pod.claim.is_some())
+        cluster.tls.is_misplaced(member.name)
+            && member.pod.is_some_and(|pod| pod.claim.is_some())
+            && !loses_its_disk(member)
     });
     let Some(member) = misplaced.min_by_key(|member| (member.id == leads, member.name)) else {
         return false;

@@ -61,6 +61,20 @@ fn a_living_cluster_is_given_up_by_a_consent_that_names_it() {
     }
 }
 
+/// Nobody of it answers, and it lost nothing.
+#[test]
+fn a_cluster_asleep_is_given_up_by_a_consent_that_names_it() {
+    let begins = writes(RestorationStage::Stopping);
+    let mut resource = at(RestorationStage::Waiting);
+    resource.status["asleepSince"] = json!("2026-01-01T00:00:00Z");
+    let mut asleep = empty(&resource);
+    assert_eq!(rule(&begins, &asleep), "Unasked");
+    asleep.restore = Observed::Seen(consenting("c2"));
+    assert_eq!(rule(&begins, &asleep), "Unasked");
+    asleep.restore = Observed::Seen(consenting("c1"));
+    assert_eq!(rule(&begins, &asleep), "");
+}
+
 #[test]
 fn stages_come_in_their_order() {
     let allowed = |before, after| {
