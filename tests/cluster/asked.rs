@@ -2,14 +2,18 @@
 //! those that the documentation names.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::rbac::v1::Role;
 use serde_json::Value;
 use tests::scenario::{Scenario, spec};
+use tests::testbed::wait;
 use tokio::process::Command;
 
 /// Who asks.
 const PERSON: &str = "person";
+const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) async fn through_the_api_server(scenario: &mut Scenario) -> Result<()> {
     scenario.deploy().await?;
@@ -173,13 +177,43 @@ pub(crate) async fn grant(scenario: &Scenario) -> Result<()> {
     bind(scenario, "binnacle-recordings").await
 }
 
+/// Gives the person the rights of a Role. They are in effect a moment after they are stored.
 pub(crate) async fn bind(scenario: &Scenario, role: &str) -> Result<()> {
-    let (role_flag, account) = (
+    let account = format!("{}:{PERSON}", scenario.namespace());
+    let (role_flag, account_flag) = (
         format!("--role={role}"),
-        format!("--serviceaccount={}:{PERSON}", scenario.namespace()),
+        format!("--serviceaccount={account}"),
     );
-    let arguments = ["create", "rolebinding", role, &role_flag, &account];
-    scenario.kubectl(&arguments).await.map(drop)
+    let arguments = ["create", "rolebinding", role, &role_flag, &account_flag];
+    scenario.kubectl(&arguments).await?;
+    let stored = scenario
+        .kubectl(&["get", "role", role, "--output", "json"])
+        .await?;
+    let stored: Role = serde_json::from_str(&stored)?;
+    let rule = stored.rules.and_then(|mut rules| rules.pop());
+    let rule = rule.context("the Role has no rule")?;
+    let verb = rule.verbs.first().context("the rule has no verb")?;
+    let resource = rule.resources.iter().flatten().next();
+    let resource = resource.context("the rule has no resource")?;
+    let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
+    let group = rule.api_groups.iter().flatten().next();
+    let group = group.filter(|group| !group.is_empty());
+    let resource = group.map_or_else(
+        || resource.to_owned(),
+        |group| format!("{resource}.{group}"),
+    );
+    let (sub, user) = (
+        format!("--subresource={sub}"),
+        format!("--as=system:serviceaccount:{account}"),
+    );
+    let may = ["auth", "can-i", verb, &resource, &sub, &user];
+    wait::until(
+        format!("the right of {PERSON} to {verb} {resource}"),
+        SOON,
+        async || scenario.kubectl(&may).await,
+    )
+    .await
+    .map(drop)
 }
 
 /// Runs `binnacle` with the rights of `kubeconfig`; answers what it printed on both outputs.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::{Resource, Snapshot};
+use contract::{Decision, Effect, Resource, Snapshot};
 use host::recorder::{Record, Recording};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn of_worlds(target: Target) -> Vec<(String, Vec<u8>)> {
             Target::Snapshot => serde_json::to_vec(snapshot),
             Target::Decision => serde_json::to_vec(&reconciler::reconcile(snapshot)),
             Target::Resource => Ok(object_of(&snapshot.resource)),
-            Target::Recording => continue,
+            Target::Recording | Target::Child => continue,
         };
         documents.push((name.clone(), bytes.expect("it is JSON")));
     }
@@ -83,6 +83,7 @@ fn write(target: Target, folder: &Path) {
             written
         }
         Target::Resource => of_records(&records, |record| Some(resource(record))),
+        Target::Child => children(&records),
     };
     for (number, document) in documents.iter().chain(&odd()).enumerate() {
         let path = folder.join(format!("{number:02}.bin"));
@@ -96,6 +97,53 @@ fn of_records(records: &[Record], take: impl Fn(&Record) -> Option<Vec<u8>>) -> 
     all.retain(|document| document.len() < LARGEST);
     let step = all.len().div_ceil(TAKEN).max(1);
     all.into_iter().step_by(step).collect()
+}
+
+/// Objects that are written, as many as are taken, from all over the recordings and the worlds; pods as they run.
+fn children(records: &[Record]) -> Vec<Vec<u8>> {
+    let answers = records.iter().filter_map(|record| record.answer.as_ref());
+    let recorded = answers.filter_map(|answer| serde_json::from_str(answer.get()).ok());
+    let living = worlds()
+        .iter()
+        .map(|(_, _, seen)| reconciler::reconcile(seen));
+    let decisions = recorded.chain(living);
+    let effects = decisions.flat_map(|decision: Decision| decision.actions);
+    let mut written: Vec<Value> = effects
+        .filter_map(|action| {
+            if let Effect::Apply { object } = action.effect {
+                Some(json!(object))
+            } else {
+                None
+            }
+        })
+        .collect();
+    for pod in written.iter_mut().filter_map(|child| child.get_mut("pod")) {
+        pod["metadata"]["uid"] = json!("uid-of-a-pod");
+        pod["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        pod["spec"]["nodeName"] = json!("node-1");
+        pod["status"] = running();
+    }
+    let step = written.len().div_ceil(TAKEN).max(1);
+    let taken = written.into_iter().step_by(step);
+    taken.map(|child| child.to_string().into_bytes()).collect()
+}
+
+/// The status of a pod that ran before and is not ready.
+fn running() -> Value {
+    let ended =
+        json!({"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T00:00:20Z"});
+    json!({
+        "phase": "Running", "podIP": "203.0.113.7",
+        "conditions": [
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"},
+            {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:30Z"},
+        ],
+        "containerStatuses": [{
+            "name": "etcd", "image": "etcd", "imageID": "", "ready": false, "restartCount": 2,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:21Z"}},
+            "lastState": {"terminated": ended},
+        }],
+    })
 }
 
 /// The resource of a record, as the API server holds it.

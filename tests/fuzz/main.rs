@@ -70,6 +70,12 @@ fuzz!(
     [20, 0, 0, 0]
 );
 fuzz!(
+    any_object_is_a_child_that_is_decided_beside,
+    Target::Child,
+    [30, 25, 25, 0],
+    [60, 50, 50, 0]
+);
+fuzz!(
     any_object_is_a_resource_that_is_decided_on,
     Target::Resource,
     [30, 8, 30, 0],

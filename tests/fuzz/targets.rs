@@ -3,11 +3,12 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use contract::{Decision, MODULE_KIND, ReconcilerModuleSpec, Resource, Snapshot};
+use contract::{Child, Decision, MODULE_KIND, Observed, ReconcilerModuleSpec, Resource, Snapshot};
 use host::observe::project;
 use host::recorder::Recording;
 use host::registry::Reference;
 use host::signature::PublicKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 use simulator::Choice;
@@ -56,6 +57,8 @@ pub(crate) enum Target {
     Recording,
     /// The host's: a custom resource as the API server may hold it.
     Resource,
+    /// The host's: a pod, a claim, a Service or a budget of the cluster as the API server may hold it.
+    Child,
 }
 
 impl Target {
@@ -66,6 +69,7 @@ impl Target {
             Self::Decision => "decision",
             Self::Recording => "recording",
             Self::Resource => "resource",
+            Self::Child => "child",
         }
     }
 
@@ -83,6 +87,15 @@ impl Target {
                 }
             }
             Self::Recording => read_recording(bytes, reached),
+            Self::Child => {
+                if let Ok(child) = serde_json::from_slice::<Child>(bytes) {
+                    for (_, _, snapshot) in worlds().iter().skip(1).take(2) {
+                        let mut snapshot = snapshot.clone();
+                        place(child.clone(), &mut snapshot);
+                        decide(&snapshot, reached);
+                    }
+                }
+            }
             Self::Resource => {
                 if let Ok(object) = serde_json::from_slice(bytes) {
                     let resource = project::resource(object);
@@ -100,6 +113,46 @@ impl Target {
                 }
             }
         }
+    }
+}
+
+/// Puts the object among those of the world, as one of the cluster's own.
+fn place(child: Child, snapshot: &mut Snapshot) {
+    let uid = &snapshot.resource.uid;
+    let own = |metadata: &mut ObjectMeta| {
+        for owner in metadata.owner_references.iter_mut().flatten() {
+            owner.uid.clone_from(uid);
+        }
+    };
+    let objects = &mut snapshot.objects;
+    match child {
+        Child::Pod(mut pod) => {
+            own(&mut pod.metadata);
+            put(&mut objects.pods, project::pod(pod), |pod| &pod.name);
+        }
+        Child::PersistentVolumeClaim(mut claim) => {
+            own(&mut claim.metadata);
+            let claim = project::volume(claim);
+            put(&mut objects.volumes, claim, |claim| &claim.name);
+        }
+        Child::Service(mut service) => {
+            own(&mut service.metadata);
+            let service = project::service(service);
+            put(&mut objects.services, service, |service| &service.name);
+        }
+        Child::PodDisruptionBudget(mut budget) => {
+            own(&mut budget.metadata);
+            let budget = project::disruption_budget(budget);
+            put(&mut objects.disruption_budgets, budget, |one| &one.name);
+        }
+    }
+}
+
+fn put<T>(listed: &mut Observed<Vec<T>>, object: T, name: impl Fn(&T) -> &String) {
+    if let Observed::Seen(listed) = listed {
+        listed.retain(|one| name(one) != name(&object));
+        listed.push(object);
+        listed.sort_by(|one, other| name(one).cmp(name(other)));
     }
 }
 
