@@ -54,7 +54,7 @@ macro_rules! fuzz {
 fuzz!(
     any_bytes_are_a_snapshot_or_none,
     Target::Snapshot,
-    [75, 50, 70, 0],
+    [30, 8, 30, 0],
     [20, 10, 20, 0]
 );
 fuzz!(
@@ -78,6 +78,6 @@ fuzz!(
 fuzz!(
     any_object_is_a_resource_that_is_decided_on,
     Target::Resource,
-    [30, 8, 30, 0],
+    [75, 50, 70, 0],
     [20, 5, 20, 0]
 );
