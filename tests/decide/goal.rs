@@ -177,7 +177,11 @@ pub(crate) fn is_hopeless(truth: &Truth) -> bool {
         .iter()
         .filter(|member| !member.learner)
         .collect();
-    let intact = voters.iter().filter(|member| member.intact).count();
+    // At size 0 a member whose claim goes is left to a person, and has its data as long as it runs.
+    let is_held =
+        |member: &MemberTruth| truth.size == 0 && member.condemned && member.release.is_some();
+    let has_data = |member: &&&MemberTruth| member.intact || is_held(member);
+    let intact = voters.iter().filter(has_data).count();
     truth.cluster.is_some() && !voters.is_empty() && intact < majority(voters.len())
 }
 
