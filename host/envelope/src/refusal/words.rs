@@ -205,7 +205,7 @@ impl fmt::Display for Refusal {
             }
             Self::Outstanding { member } => write!(
                 f,
-                "member {member} is a learner or has not started: one change at a time"
+                "member {member} is a learner, has not started, or does not listen at its new address yet: one change at a time"
             ),
             Self::TooFewHealthy { healthy, needed } => write!(
                 f,
