@@ -39,30 +39,22 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
 /// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds; so
 /// is whether it waits, for a backup or for who may come back.
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
-    let patient = |truth: &Truth| {
-        let mut truth = truth.clone();
+    let forgive = |truth: &mut Truth| {
         truth.unsaved.clear();
         for member in &mut truth.members {
             member.silent = None;
         }
-        Box::new(truth)
     };
     match fact {
         Fact::Refused { .. } | Fact::Spun { .. } | Fact::Stirred { .. } | Fact::Said { .. } => None,
-        Fact::Elected { .. } | Fact::Trespassed { .. } => judge_safety(fact),
-        Fact::Deed {
-            at,
-            deed,
-            before,
-            lost,
-            late,
-        } => judge_safety(&Fact::Deed {
-            at: *at,
-            deed: deed.clone(),
-            before: patient(before),
-            lost: lost.clone(),
-            late: late.as_deref().map(patient),
-        }),
+        Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => {
+            let mut fact = fact.clone();
+            if let Fact::Deed { before, late, .. } = &mut fact {
+                forgive(before);
+                late.as_deref_mut().into_iter().for_each(forgive);
+            }
+            judge_safety(&fact)
+        }
     }
 }
 
@@ -136,9 +128,7 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             lost: _,
             late,
         } => match late {
-            Some(sent) => {
-                judge_deed(*at, deed, sent).or_else(|| judge_late(*at, deed, before, sent))
-            }
+            Some(sent) => judge_deed(*at, deed, sent).or_else(|| judge_late(*at, deed, before)),
             None => judge_deed(*at, deed, before),
         },
     }

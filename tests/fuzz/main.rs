@@ -2,7 +2,8 @@
 //!
 //! Each target reads its committed corpus, `corpus/TARGET`, and then edited documents of it. With
 //! `BOLERO_RANDOM_TEST_TIME_MS` it does so for longer, and `cargo bolero test` lets coverage lead the edits. An input that
-//! broke something belongs into the corpus. `CORPUS=write` makes the corpus anew, from the golden recordings.
+//! broke something belongs into the corpus. `CORPUS=write` makes the corpus anew, from the golden recordings
+//! and, of objects, the worlds.
 
 mod corpus;
 mod edit;

@@ -97,14 +97,15 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
 
 /// Nobody can call back a request that is on its way. The API server holds it against the uid it names, or against the name
 /// being free, and etcd holds it against nothing: quorums, turns, leaders, alarms and pauses may have changed meanwhile. What it
-/// may never do, whenever it comes, is take a member's disk or start somebody alone or anew.
-pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth, sent: &Truth) -> Option<Violation> {
+/// may never do, whenever it comes, is take a member's disk or start somebody alone. What it was when it was sent is judged beside
+/// this.
+pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     match deed {
         Deed::StartedAlone(name) => starts_alone(at, name, before),
-        // A request of the birth may come after it: the API server asks only whether the name is free.
-        Deed::StartedNew(name) => starts_anew(at, name, sent),
         Deed::DeletedPod(_) | Deed::DeletedClaim(_) => takes_a_listed_disk(at, deed, before),
-        Deed::Added(_)
+        // A request of the birth may come after it: the API server asks only whether the name is free.
+        Deed::StartedNew(_)
+        | Deed::Added(_)
         | Deed::Promoted(_)
         | Deed::Removed(_)
         | Deed::Moved(_)

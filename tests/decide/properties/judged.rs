@@ -43,7 +43,7 @@ impl<'a> Votes<'a> {
     /// There is a cluster, and nobody said whom it has.
     fn is_unknown(&self) -> bool {
         let status = &self.snapshot.resource.status;
-        self.cluster.is_none() && status.get("clusterId").is_some()
+        self.cluster.is_none() && status["clusterId"].is_string()
     }
 
     fn voters(&self) -> usize {

@@ -127,9 +127,7 @@ impl Known {
         self.refused = unexplained.chain(Refused::of(step)).collect();
         self.expected = Some(Expected::of(step, ground, compared, differences));
     }
-}
 
-impl Known {
     /// What no snapshot of the recording explained.
     pub(super) fn end(self, compared: &mut Compared) {
         compared.refused += self.refused.len();

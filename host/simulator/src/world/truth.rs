@@ -8,7 +8,6 @@ use super::{World, asked, label};
 use crate::caches::Watch;
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::fact::{MemberTruth, Truth};
-use crate::plan::Fault;
 use crate::secrets::is_secure;
 use crate::telling::stands_available;
 
@@ -148,18 +147,6 @@ impl World {
                 .next()
                 .and_then(|budget| budget.min_available.clone()),
         }
-    }
-
-    /// Notes who serves at this look. Only who begins a restore has to know since when somebody does not.
-    pub(crate) fn note_serving(&mut self) {
-        let mut faults = self.plan.faults.iter();
-        if !faults.any(|planned| matches!(planned.fault, Fault::Restore(_))) {
-            return;
-        }
-        let peers = self.peers();
-        let synced = peers.iter().filter(|peer| peer.synced);
-        let serving = synced.filter_map(|peer| Some((self.etcd.data(peer.disk)?.me, self.now)));
-        self.served_at.extend(serving);
     }
 
     /// Whether a leader has a quorum of followers in this cluster, or in any where none is known yet.
