@@ -8,6 +8,7 @@ use contract::{Decision, Effect, Resource, Snapshot};
 use host::recorder::{Record, Recording};
 use serde_json::{Value, json};
 
+use crate::proofs;
 use crate::targets::Target;
 use crate::worlds::worlds;
 
@@ -31,7 +32,7 @@ fn of_worlds(target: Target) -> Vec<(String, Vec<u8>)> {
             Target::Snapshot => serde_json::to_vec(snapshot),
             Target::Decision => serde_json::to_vec(&reconciler::reconcile(snapshot)),
             Target::Resource => Ok(object_of(&snapshot.resource)),
-            Target::Recording | Target::Child => continue,
+            Target::Recording | Target::Child | Target::Proof => continue,
         };
         documents.push((name.clone(), bytes.expect("it is JSON")));
     }
@@ -84,6 +85,7 @@ fn write(target: Target, folder: &Path) {
         }
         Target::Resource => of_records(&records, |record| Some(resource(record))),
         Target::Child => children(&records),
+        Target::Proof => proofs::documents(),
     };
     for (number, document) in documents.iter().chain(&odd()).enumerate() {
         let path = folder.join(format!("{number:02}.bin"));

@@ -7,6 +7,7 @@
 
 mod corpus;
 mod edit;
+mod proofs;
 mod targets;
 mod worlds;
 
@@ -81,4 +82,10 @@ fuzz!(
     Target::Resource,
     [75, 50, 70, 0],
     [20, 5, 20, 0]
+);
+fuzz!(
+    any_bytes_are_a_proof_or_none,
+    Target::Proof,
+    [45, 0, 9, 35],
+    [1_000, 0, 10, 1_000]
 );

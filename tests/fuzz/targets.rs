@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use simulator::Choice;
 
+use crate::proofs;
 use crate::worlds::worlds;
 
 /// How often it came to what a fuzzer is for; a run that never does has shown nothing.
@@ -29,7 +30,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    fn count(counter: &AtomicUsize) {
+    pub(crate) fn count(counter: &AtomicUsize) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -59,6 +60,8 @@ pub(crate) enum Target {
     Resource,
     /// The host's: a pod, a claim, a Service or a budget of the cluster as the API server may hold it.
     Child,
+    /// The host's: what a registry gives with a module, or a disk keeps of it, and the files that say whom to trust.
+    Proof,
 }
 
 impl Target {
@@ -70,6 +73,7 @@ impl Target {
             Self::Recording => "recording",
             Self::Resource => "resource",
             Self::Child => "child",
+            Self::Proof => "proof",
         }
     }
 
@@ -87,6 +91,7 @@ impl Target {
                 }
             }
             Self::Recording => read_recording(bytes, reached),
+            Self::Proof => proofs::read(bytes, reached),
             Self::Child => {
                 if let Ok(child) = serde_json::from_slice::<Child>(bytes) {
                     for (_, _, snapshot) in worlds().iter().skip(1).take(2) {
