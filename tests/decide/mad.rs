@@ -204,7 +204,7 @@ fn delete(
     Some(Effect::Delete {
         kind,
         name: name.to_owned(),
-        grace_seconds: Some(0),
+        grace_seconds: None,
     })
 }
 

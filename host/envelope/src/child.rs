@@ -20,9 +20,21 @@ pub(crate) use left::{judge_left_claim, judge_set, old_child_in_the_way};
 use reach::{judge_budget, judge_service};
 
 /// Keys of the operator's own annotations begin so.
-pub(crate) const OWN_PREFIX: &str = "etcd.database.coreos.com/";
+const OWN_PREFIX: &str = "etcd.database.coreos.com/";
 /// Old clients of Services read it; it opens nothing.
 const TOLERATE_UNREADY: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
+
+/// What a pod is made with; that its image was changed is said of it later.
+const OF_PODS: [&str; 8] = [
+    names::VERSION_ANNOTATION,
+    names::INITIAL_CLUSTER_ANNOTATION,
+    names::INITIAL_STATE_ANNOTATION,
+    names::FORCE_NEW_CLUSTER_ANNOTATION,
+    names::SHAPE_ANNOTATION,
+    names::AUTHORITIES_ANNOTATION,
+    names::PLAIN_ANNOTATION,
+    names::FILLED_ANNOTATION,
+];
 
 /// Adds a refusal for everything that a child of the snapshot's resource may not be. The token is that of the birth plan
 /// which the action relies on.
@@ -124,7 +136,7 @@ fn judge_metadata(
         .filter(|_| kind == ObjectKind::Pod);
     for (key, value) in metadata.annotations.as_ref().unwrap_or(&empty) {
         let is_own = match kind {
-            ObjectKind::Pod => key == names::VERSION_ANNOTATION || key.starts_with(OWN_PREFIX),
+            ObjectKind::Pod => OF_PODS.contains(&key.as_str()),
             ObjectKind::Service => key == TOLERATE_UNREADY || key.starts_with(OWN_PREFIX),
             // Whose data it is and where it lies is said of those that are taken up, and then alone.
             ObjectKind::PersistentVolumeClaim => {

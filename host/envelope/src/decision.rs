@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::Refusal;
 use crate::address::Addresses;
 use crate::backup::{is_of_the_end, is_taken_along, judge_backup, judge_kind};
-use crate::child::{judge_child, judge_left_claim, judge_name, judge_set, old_child_in_the_way};
+use crate::child::{
+    field, judge_child, judge_left_claim, judge_name, judge_set, old_child_in_the_way,
+};
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
@@ -231,9 +233,13 @@ fn judge(
         Effect::Delete {
             kind,
             name,
-            grace_seconds: _,
+            grace_seconds,
         } => {
             judge_name(*kind, name, resource, refusals);
+            // Without the time that it has by its spec, an object may be gone while its process runs on.
+            if grace_seconds.is_some() {
+                refusals.push(field(*kind, name, "deleteOptions.gracePeriodSeconds"));
+            }
             if matches!(kind, ObjectKind::Service | ObjectKind::PodDisruptionBudget) {
                 let what = format!("{} {name}", kind.name());
                 refusals.push(Refusal::Needed(what));

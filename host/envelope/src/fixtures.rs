@@ -129,7 +129,10 @@ pub(crate) fn pod_json() -> Value {
             "hostname": "a-1",
             "subdomain": "a",
             "restartPolicy": "Always",
-            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+            "securityContext": {
+                "fsGroup": 65532, "fsGroupChangePolicy": "OnRootMismatch", "runAsGroup": 65532, "runAsNonRoot": true,
+                "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"},
+            },
             "volumes": [{"name": "etcd-data", "persistentVolumeClaim": {"claimName": "a-1"}}],
             "containers": [{
                 "name": "etcd",

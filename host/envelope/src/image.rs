@@ -22,7 +22,7 @@ pub(crate) fn judge_image(
     snapshot: &Snapshot,
     refusals: &mut Vec<Refusal>,
 ) {
-    let version = version_of(image).filter(|_| tag(image, spec).is_some());
+    let version = version_of(image).filter(|_| is_of_repository(image, spec));
     let is_asked = version.is_some_and(|version| {
         is_on_the_way(&version, snapshot, spec) || have_run(&version, snapshot)
     });
@@ -39,7 +39,7 @@ pub(crate) fn judge_first_image(
     refusals: &mut Vec<Refusal>,
 ) {
     let asked = asked_version(spec.version.as_deref().unwrap_or_default());
-    let is_asked = tag(image, spec).is_some() && asked.is_some() && version_of(image) == asked;
+    let is_asked = is_of_repository(image, spec) && asked.is_some() && version_of(image) == asked;
     if !is_asked && !own_pods(snapshot).any(|pod| pod.image == image) {
         refusals.push(foreign(image, spec));
     }
@@ -57,7 +57,7 @@ pub(crate) fn judge_new_image(
     refusals: &mut Vec<Refusal>,
 ) {
     let version = version_of(image);
-    let is_asked = tag(image, spec).is_some();
+    let is_asked = is_of_repository(image, spec);
     let is_allowed = version.as_ref().is_some_and(|version| {
         (is_asked && is_on_the_way(version, snapshot, spec))
             || ((is_asked || is_in_use(image, snapshot)) && has_run(name, version, snapshot))
@@ -151,14 +151,16 @@ fn is_on_the_way(version: &Version, snapshot: &Snapshot, spec: &EtcdClusterSpec)
         })
 }
 
-/// The version that an image's tag says.
+/// The version that an image says.
 fn version_of(image: &str) -> Option<Version> {
     let (_, version) = image.rsplit_once(":v")?;
     Version::parse(version).ok()
 }
 
-fn tag<'a>(image: &'a str, spec: &EtcdClusterSpec) -> Option<&'a str> {
-    image.strip_prefix(repository(spec))?.strip_prefix(':')
+/// Whether it is the repository that is asked for, and nothing but a version behind it: a port, too, follows a colon.
+fn is_of_repository(image: &str, spec: &EtcdClusterSpec) -> bool {
+    let found = image.rsplit_once(":v").map(|(found, _)| found);
+    found == Some(repository(spec))
 }
 
 fn repository(spec: &EtcdClusterSpec) -> &str {

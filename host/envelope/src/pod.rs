@@ -28,8 +28,8 @@ use probe::judge_probes;
 use security::{judge_container_security, judge_pod_security};
 pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_environment, judge_start};
-use tls::judge_tls;
 pub(crate) use tls::other_to_turn;
+use tls::{judge_plain, judge_tls};
 use volume::{judge_mounts, judge_volume};
 pub(crate) use volume::{mounted, own_pods};
 
@@ -59,6 +59,7 @@ pub(crate) fn judge_pod(
             judge_mounts(name, found, container, spec, snapshot, refusals);
             let start = InitialCluster::of_pod(pod);
             judge_tls(name, start, found, container, spec, snapshot, refusals);
+            judge_plain(pod, container, refusals);
         }
         containers => {
             let what = containers
@@ -107,22 +108,24 @@ fn judge_fields(
         refusals.push(field(kind, name, "spec.restartPolicy"));
     }
     let asked = spec.pod.as_ref();
-    let secrets = asked.and_then(|pod| pod.image_pull_secrets.as_ref());
-    let class = asked.and_then(|pod| pod.priority_class_name.as_ref());
+    // Without what the spec asks for here, the image may not come, or the pod goes before all others.
+    if found.image_pull_secrets.as_ref() != asked.and_then(|pod| pod.image_pull_secrets.as_ref()) {
+        refusals.push(field(kind, name, "spec.imagePullSecrets"));
+    }
+    if found.priority_class_name.as_ref() != asked.and_then(|pod| pod.priority_class_name.as_ref())
+    {
+        refusals.push(field(kind, name, "spec.priorityClassName"));
+    }
     let allowed = PodSpec {
         affinity: found.affinity.clone(),
         automount_service_account_token: found.automount_service_account_token,
         containers: found.containers.clone(),
         enable_service_links: found.enable_service_links,
         hostname: found.hostname.clone(),
-        image_pull_secrets: secrets
-            .filter(|secrets| found.image_pull_secrets.as_ref() == Some(*secrets))
-            .cloned(),
+        image_pull_secrets: found.image_pull_secrets.clone(),
         init_containers: found.init_containers.clone(),
         node_selector: found.node_selector.clone(),
-        priority_class_name: class
-            .filter(|class| found.priority_class_name.as_ref() == Some(*class))
-            .cloned(),
+        priority_class_name: found.priority_class_name.clone(),
         restart_policy: found.restart_policy.clone(),
         security_context: found.security_context.clone(),
         subdomain: found.subdomain.clone(),

@@ -113,6 +113,15 @@ impl<'a> Votes<'a> {
         endpoints.any(|one| self.serves_at(one, member))
     }
 
+    /// Whether it said itself that it does not serve. One that is silent may be out of reach for the operator alone.
+    pub(crate) fn serves_nobody(&self, member: &Member) -> bool {
+        let answers = self.etcd.endpoints.iter().filter(|one| {
+            let status = one.status.seen();
+            status.is_some_and(|status| status.member_id == member.id)
+        });
+        !self.serves(member) && answers.count() > 0
+    }
+
     fn serves_at(&self, endpoint: &Endpoint, member: &Member) -> bool {
         endpoint.status.seen().is_some_and(|status| {
             status.cluster_id == self.cluster_id()

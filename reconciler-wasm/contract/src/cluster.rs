@@ -22,6 +22,8 @@ pub const KIND: &str = "EtcdCluster";
 /// The resource name of clusters in URLs.
 pub const PLURAL: &str = "etcdclusters";
 
+/// The user and group that members run as where `spec.pod.securityContext` is not set.
+pub const DEFAULT_USER: i64 = 65532;
 /// What the etcd container asks for where `spec.pod.resources` is not set: as much as kubeadm's pods of etcd do.
 pub const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "100Mi")];
 

@@ -42,8 +42,9 @@ pub use backup::{
     VERIFY_BY_RESTORE,
 };
 pub use cluster::{
-    AutoTls, ClaimRetention, DEFAULT_REQUESTS, EtcdClusterSpec, GROUP, KIND, MemberSecrets, PLURAL,
-    PodPolicy, QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION, WhenDeleted,
+    AutoTls, ClaimRetention, DEFAULT_REQUESTS, DEFAULT_USER, EtcdClusterSpec, GROUP, KIND,
+    MemberSecrets, PLURAL, PodPolicy, QuorumRecovery, StaticTls, TlsPolicy, UpgradePolicy, VERSION,
+    WhenDeleted,
 };
 pub use decision::{Decision, Requeue};
 pub use departing::{DepartingPeer, PeerEffect};

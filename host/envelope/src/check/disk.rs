@@ -114,7 +114,11 @@ pub(super) fn check_pod_deletion(
             member: name.to_owned(),
         });
     }
-    if votes.serves(votes.member(touched)?) {
+    // Whom nobody hears may serve clients and vote all the same, as long as it runs.
+    let member = votes.member(touched)?;
+    let may_serve = votes.serves(member)
+        || object.is_none_or(|head| head.running) && !votes.serves_nobody(member);
+    if may_serve {
         others_suffice(&votes, touched)
     } else {
         Ok(())

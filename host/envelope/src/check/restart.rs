@@ -62,10 +62,10 @@ pub(super) fn check_hand_over(
             member: name.to_owned(),
         });
     }
-    if votes.serves(votes.member(touched)?) {
-        others_suffice(&votes, touched)
-    } else {
+    if votes.serves_nobody(votes.member(touched)?) {
         Ok(())
+    } else {
+        others_suffice(&votes, touched)
     }
 }
 

@@ -39,6 +39,19 @@ pub(super) fn judge_service(service: &Service, resource: &Resource, refusals: &m
     }
     // Members find one another before they are ready; clients find only those that are.
     let is_peers = name == names::peer_service(&resource.name);
+    let needed: &[i32] = if is_peers {
+        &[names::CLIENT_PORT, names::PEER_PORT]
+    } else {
+        &[names::CLIENT_PORT]
+    };
+    let ports = spec.ports.as_deref().unwrap_or_default();
+    if ports
+        .iter()
+        .map(|port| port.port)
+        .ne(needed.iter().copied())
+    {
+        refusals.push(field(kind, name, "spec.ports"));
+    }
     if spec.publish_not_ready_addresses.unwrap_or_default() != is_peers {
         refusals.push(field(kind, name, "spec.publishNotReadyAddresses"));
     }
@@ -62,6 +75,7 @@ pub(super) fn judge_service(service: &Service, resource: &Resource, refusals: &m
 fn own_port(port: &ServicePort) -> ServicePort {
     ServicePort {
         node_port: None,
+        protocol: port.protocol.as_ref().map(|_| "TCP".to_owned()),
         target_port: port
             .target_port
             .as_ref()

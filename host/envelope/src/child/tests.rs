@@ -4,6 +4,7 @@ mod reach;
 mod start;
 mod tls;
 
+use contract::names;
 use serde_json::{Value, json};
 
 use crate::fixtures::{
@@ -53,7 +54,7 @@ fn a_claim_without_an_owner_passes_only_where_the_spec_wants_it_to_stay() {
         pod["metadata"]["ownerReferences"] = Value::Null;
         pod["metadata"]["annotations"]["etcd.database.coreos.com/owner"] = "uid-a".into();
     });
-    assert_eq!(pods, ["Owner"]);
+    assert_eq!(pods, ["Owner", "Annotation"]);
 }
 
 fn check_pod(rule: &str, change: impl FnOnce(&mut Value)) {
@@ -92,9 +93,11 @@ fn a_child_of_another_place_name_or_owner_is_refused() {
     check_pod("Label", |pod| {
         pod["metadata"]["labels"]["role"] = json!("payments")
     });
-    check_pod("Annotation", |pod| {
-        pod["metadata"]["annotations"]["sidecar.istio.io/inject"] = json!("true")
-    });
+    for key in ["sidecar.istio.io/inject", names::RESTARTS_ANNOTATION] {
+        check_pod("Annotation", |pod| {
+            pod["metadata"]["annotations"][key] = json!("true")
+        });
+    }
     check_pod("Field", |pod| {
         pod["metadata"]["finalizers"] = json!(["stay.example.org/x"])
     });
@@ -102,6 +105,10 @@ fn a_child_of_another_place_name_or_owner_is_refused() {
         let rules = rules_of("service", service_json(), |service, _| {
             service["metadata"]["name"] = json!(name);
             service["spec"]["publishNotReadyAddresses"] = json!(name == "a");
+            if name == "a" {
+                service["spec"]["ports"] =
+                    json!([{"name": "client", "port": 2379}, {"name": "peer", "port": 2380}]);
+            }
         });
         assert_eq!(rules.is_empty(), name == "a", "{name}");
         let rules = rules_of("persistentVolumeClaim", claim_json(), |claim, _| {
@@ -124,14 +131,22 @@ fn labels_and_annotations_of_the_spec_are_allowed() {
 
 #[test]
 fn a_priority_and_secrets_for_pulling_are_those_of_the_spec() {
-    for (asked, is_allowed) in [("etcd", true), ("other", false)] {
-        let rules = rules_of("pod", pod_json(), |pod, spec| {
-            pod["spec"]["priorityClassName"] = json!("etcd");
-            pod["spec"]["imagePullSecrets"] = json!([{"name": "etcd"}]);
-            spec["pod"]["priorityClassName"] = json!(asked);
-            spec["pod"]["imagePullSecrets"] = json!([{"name": asked}]);
+    let both = |object: &mut Value, name: &str| {
+        object["priorityClassName"] = json!(name);
+        object["imagePullSecrets"] = json!([{"name": name}]);
+    };
+    for (asked, found, rules) in [
+        ("etcd", "etcd", &[][..]),
+        ("other", "etcd", &["Field", "Field"]),
+        ("etcd", "", &["Field", "Field"]),
+    ] {
+        let found = rules_of("pod", pod_json(), |pod, spec| {
+            if !found.is_empty() {
+                both(&mut pod["spec"], found);
+            }
+            both(&mut spec["pod"], asked);
         });
-        assert_eq!(rules.is_empty(), is_allowed, "{asked}: {rules:?}");
+        assert_eq!(found, rules, "{asked}");
     }
 }
 
@@ -236,14 +251,42 @@ fn a_pod_less_restricted_than_restricted_is_refused() {
     });
 }
 
+/// Its data is another user's, or its container is never started.
+#[test]
+fn a_security_context_that_nobody_asked_for_is_refused() {
+    for (field, value) in [
+        ("runAsUser", json!(1000)),
+        ("runAsGroup", json!(1000)),
+        ("fsGroup", json!(1000)),
+        (
+            "seccompProfile",
+            json!({"type": "Localhost", "localhostProfile": "none"}),
+        ),
+    ] {
+        check_pod("PodSecurity", |pod| {
+            pod["spec"]["securityContext"][field] = value.clone();
+        });
+        if field != "fsGroup" {
+            check_pod("PodSecurity", |pod| {
+                container(pod)["securityContext"][field] = value;
+            });
+        }
+    }
+}
+
 #[test]
 fn a_security_context_that_people_asked_for_is_allowed() {
     let asked = json!({"runAsUser": 0, "fsGroup": 0});
-    let rules = rules_of("pod", pod_json(), |pod, spec| {
-        pod["spec"]["securityContext"] = asked.clone();
-        spec["pod"]["securityContext"] = asked;
-    });
-    assert!(rules.is_empty(), "{rules:?}");
+    let filtered =
+        json!({"runAsUser": 0, "fsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"}});
+    let rules = |found: &Value| {
+        rules_of("pod", pod_json(), |pod, spec| {
+            pod["spec"]["securityContext"] = found.clone();
+            spec["pod"]["securityContext"] = asked.clone();
+        })
+    };
+    assert_eq!(rules(&filtered), [""; 0]);
+    assert_eq!(rules(&asked), ["PodSecurity"]);
 }
 
 #[test]
@@ -255,6 +298,8 @@ fn an_image_of_another_repository_is_refused() {
         "quay.io/coreos/etcd-evil:v3.6.16",
         "quay.io/coreos/etcd:v3@sha256:00",
         "quay.io/coreos/etcd:v3/other",
+        "quay.io/coreos/etcd:x:v3.6.16",
+        "quay.io/coreos/etcd:5000/evil/etcd:v3.6.16",
     ] {
         check_pod("Image", |pod| container(pod)["image"] = json!(image));
     }
@@ -408,6 +453,8 @@ fn a_container_does_not_undo_the_context_that_people_asked_for() {
         for asked in [hardened.clone(), json!({"fsGroup": 1000})] {
             let rules = rules_of("pod", pod_json(), |pod, spec| {
                 pod["spec"]["securityContext"] = asked.clone();
+                pod["spec"]["securityContext"]["seccompProfile"] =
+                    json!({"type": "RuntimeDefault"});
                 spec["pod"]["securityContext"] = asked;
                 container(pod)["securityContext"][field] = value.clone();
             });

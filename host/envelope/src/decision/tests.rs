@@ -323,6 +323,25 @@ fn a_pod_names_the_claim_it_is_built_on_unless_it_is_made_with_it() {
 }
 
 #[test]
+fn nothing_is_deleted_with_less_time_than_it_has() {
+    let delete = |grace_seconds: Option<i64>| {
+        let mut delete = change(
+            Effect::Delete {
+                kind: ObjectKind::Pod,
+                name: "a-1".to_owned(),
+                grace_seconds,
+            },
+            2,
+        );
+        delete.pre.object = present("u");
+        rules(vec![delete])
+    };
+    assert_eq!(delete(None), [""; 0]);
+    assert_eq!(delete(Some(0)), ["Field"]);
+    assert_eq!(delete(Some(30)), ["Field"]);
+}
+
+#[test]
 fn a_living_pod_is_never_set_to_new() {
     let annotate = |pairs: &[(&str, &str)]| {
         let annotations = pairs
@@ -341,6 +360,18 @@ fn a_living_pod_is_never_set_to_new() {
         "a-1=http://a-1.a.ns.svc:2380",
     );
     assert!(annotate(&[list, (names::INITIAL_STATE_ANNOTATION, "existing")]).is_empty());
+    assert!(annotate(&[(names::FILLED_ANNOTATION, "true")]).is_empty());
+    // What tells others what it was made with, and whether it is about to restart.
+    for lie in [
+        (names::FILLED_ANNOTATION, "false"),
+        (names::RESTARTS_ANNOTATION, "9"),
+        (names::PLAIN_ANNOTATION, "peers"),
+        (names::SHAPE_ANNOTATION, "0"),
+        (names::AUTHORITIES_ANNOTATION, "2"),
+        (names::VERSION_ANNOTATION, "3.6.16"),
+    ] {
+        assert_eq!(annotate(&[lie]), ["Annotation"], "{lie:?}");
+    }
     assert_eq!(
         annotate(&[list, (names::INITIAL_STATE_ANNOTATION, "new")]),
         ["Start"]

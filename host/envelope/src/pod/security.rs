@@ -1,71 +1,43 @@
-//! The `restricted` Pod Security Standard, field by field, except where the spec itself asks for another value.
+//! The `restricted` Pod Security Standard, except where the spec itself asks for another security context.
 //!
+//! Another user than the asked one cannot read the member's data, and another profile keeps its container from starting.
 //! Follows <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>; volumes and host
 //! namespaces are judged with the fields of the pod.
 
-use contract::EtcdClusterSpec;
-use k8s_openapi::api::core::v1::{Container, PodSecurityContext, PodSpec, SecurityContext};
+use contract::{DEFAULT_USER, EtcdClusterSpec};
+use k8s_openapi::api::core::v1::{
+    Container, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+};
 
 use crate::Refusal;
 
-/// `restricted` at the level of the pod.
+/// As `spec.pod` asks for it, with a seccomp profile where it names none; else the operator's own, which is `restricted`.
 pub(super) fn judge_pod_security(
     name: &str,
     found: &PodSpec,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
-    let none = PodSecurityContext::default();
-    let context = found.security_context.as_ref().unwrap_or(&none);
-    let asked = spec
-        .pod
-        .as_ref()
-        .and_then(|pod| pod.security_context.as_ref());
-    // A field is as people asked for it when they gave a context and it has that very value, also no value.
-    let differs = |same: fn(&PodSecurityContext, &PodSecurityContext) -> bool| {
-        !asked.is_some_and(|asked| same(asked, context))
+    let filtered = SeccompProfile {
+        type_: "RuntimeDefault".to_owned(),
+        localhost_profile: None,
     };
-    let mut broken = |what: &'static str| {
+    let pod = spec.pod.as_ref();
+    let asked = pod.and_then(|pod| pod.security_context.clone());
+    let mut expected = asked.unwrap_or_else(|| PodSecurityContext {
+        fs_group: Some(DEFAULT_USER),
+        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+        run_as_group: Some(DEFAULT_USER),
+        run_as_non_root: Some(true),
+        run_as_user: Some(DEFAULT_USER),
+        ..PodSecurityContext::default()
+    });
+    expected.seccomp_profile.get_or_insert(filtered);
+    if found.security_context != Some(expected) {
         refusals.push(Refusal::PodSecurity {
             name: name.to_owned(),
-            what,
-        })
-    };
-    if context.run_as_user == Some(0) && differs(|a, b| a.run_as_user == b.run_as_user) {
-        broken("it runs as root");
-    }
-    if context.run_as_non_root != Some(true)
-        && differs(|a, b| a.run_as_non_root == b.run_as_non_root)
-    {
-        broken("runAsNonRoot is not true");
-    }
-    let filtered = context
-        .seccomp_profile
-        .as_ref()
-        .is_some_and(|profile| matches!(profile.type_.as_str(), "RuntimeDefault" | "Localhost"));
-    if !filtered && differs(|a, b| a.seccomp_profile == b.seccomp_profile) {
-        broken("no seccomp profile");
-    }
-    if context.app_armor_profile.is_some()
-        && differs(|a, b| a.app_armor_profile == b.app_armor_profile)
-    {
-        broken("an AppArmor profile of its own");
-    }
-    if context.se_linux_options.is_some()
-        && differs(|a, b| a.se_linux_options == b.se_linux_options)
-    {
-        broken("SELinux options of its own");
-    }
-    if context
-        .sysctls
-        .as_ref()
-        .is_some_and(|list| !list.is_empty())
-        && differs(|a, b| a.sysctls == b.sysctls)
-    {
-        broken("it sets sysctls");
-    }
-    if context.windows_options.is_some() && differs(|a, b| a.windows_options == b.windows_options) {
-        broken("it sets Windows options");
+            what: "its security context is neither the operator's nor as spec.pod.securityContext asks for",
+        });
     }
 }
 
@@ -102,26 +74,16 @@ pub(super) fn judge_container_security(
     {
         broken("capabilities are added");
     }
-    // What people ask for is the pod's; a container takes it over and undoes none of it.
-    if context.run_as_user == Some(0) {
-        broken("the container runs as root");
-    }
-    if context.run_as_non_root == Some(false) {
-        broken("the container's runAsNonRoot is false");
-    }
-    let is_filtered = |kind: &str| matches!(kind, "RuntimeDefault" | "Localhost");
-    if context
-        .seccomp_profile
-        .as_ref()
-        .is_some_and(|profile| !is_filtered(&profile.type_))
-    {
-        broken("the container has no seccomp profile");
-    }
-    let exotic = context.proc_mount.is_some()
+    // What people ask for is the pod's; a container takes it over and changes none of it.
+    let exotic = context.run_as_user.is_some()
+        || context.run_as_group.is_some()
+        || context.run_as_non_root.is_some()
+        || context.seccomp_profile.is_some()
+        || context.proc_mount.is_some()
         || context.app_armor_profile.is_some()
         || context.se_linux_options.is_some()
         || context.windows_options.is_some();
     if exotic {
-        broken("the container has an exotic security context");
+        broken("the container has a security context of its own");
     }
 }

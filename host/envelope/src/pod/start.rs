@@ -12,7 +12,6 @@ use super::command::is_made;
 use crate::Refusal;
 use crate::address::Addresses;
 use crate::arguments::InitialCluster;
-use crate::child::OWN_PREFIX;
 
 /// The variable from which a pod takes `--initial-cluster-state`.
 pub(super) const STATE_VARIABLE: &str = "ETCD_INITIAL_CLUSTER_STATE";
@@ -70,7 +69,16 @@ pub(crate) fn is_alone(pod: &Pod) -> bool {
         .is_some_and(|flag| !flag.is_empty())
 }
 
-/// Annotations a living pod may be given: those of the operator, and never the state `new`.
+/// What a living pod may be told anew. Its others say what it was made with, or what it was before its image changed, and
+/// are read as such.
+const OF_THE_LIVING: [&str; 4] = [
+    names::INITIAL_CLUSTER_ANNOTATION,
+    names::INITIAL_STATE_ANNOTATION,
+    names::FORCE_NEW_CLUSTER_ANNOTATION,
+    names::FILLED_ANNOTATION,
+];
+
+/// Annotations a living pod may be given: how it starts, but never in the state `new`, and that its disk is filled.
 pub(crate) fn judge_pod_annotations(
     name: &str,
     annotations: &BTreeMap<String, String>,
@@ -79,15 +87,15 @@ pub(crate) fn judge_pod_annotations(
 ) {
     let kind = ObjectKind::Pod;
     judge_list(name, annotations, addresses, refusals);
-    for key in annotations
-        .keys()
-        .filter(|key| !key.starts_with(OWN_PREFIX) && *key != names::VERSION_ANNOTATION)
-    {
-        refusals.push(Refusal::Annotation {
-            kind,
-            name: name.to_owned(),
-            annotation: key.clone(),
-        });
+    for (key, value) in annotations {
+        let undoes = key == names::FILLED_ANNOTATION && value != "true";
+        if !OF_THE_LIVING.contains(&key.as_str()) || undoes {
+            refusals.push(Refusal::Annotation {
+                kind,
+                name: name.to_owned(),
+                annotation: key.clone(),
+            });
+        }
     }
     let is_forced = annotations
         .get(names::FORCE_NEW_CLUSTER_ANNOTATION)
@@ -130,16 +138,18 @@ pub(super) fn judge_environment(
         let same = typed.iter().find(|(_, typed)| typed.name == variable.name);
         same.map_or_else(|| asked.contains(variable), |(_, typed)| typed == variable)
     };
-    for variable in found {
-        let says_start =
-            [STATE_VARIABLE, CLUSTER_VARIABLE, FORCE_VARIABLE].contains(&variable.name.as_str());
-        if !says_start && (!is_asked(variable) || is_made(&variable.name)) {
-            refusals.push(Refusal::Environment {
-                name: pod.to_owned(),
-                variable: variable.name.clone(),
-            });
-        }
-    }
+    let says_start = |variable: &EnvVar| {
+        [STATE_VARIABLE, CLUSTER_VARIABLE, FORCE_VARIABLE].contains(&variable.name.as_str())
+    };
+    let may_be = |variable: &EnvVar| is_asked(variable) && !is_made(&variable.name);
+    let is_absent = |variable: &EnvVar| found.iter().all(|one| one.name != variable.name);
+    let wanted = typed.iter().map(|(_, variable)| variable).chain(asked);
+    let missing = wanted.filter(|one| may_be(one) && !says_start(one) && is_absent(one));
+    let foreign = found.iter().filter(|one| !may_be(one) && !says_start(one));
+    refusals.extend(missing.chain(foreign).map(|variable| Refusal::Environment {
+        name: pod.to_owned(),
+        variable: variable.name.clone(),
+    }));
     let start = |what: String| Refusal::Start {
         name: pod.to_owned(),
         what,

@@ -3,8 +3,8 @@
 //! Where TLS is turned on or off, etcd's list says how peers reach a member, and the spec how clients do. What the
 //! certificates are is not known here; the executor mounts the Secrets whole.
 
-use contract::{EtcdClusterSpec, MemberId, Pod, Snapshot, TlsRole, TlsSecrets, names};
-use k8s_openapi::api::core::v1::{Container, PodSpec};
+use contract::{EtcdClusterSpec, MemberId, ObjectKind, Snapshot, TlsRole, TlsSecrets, names};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use serde_json::Value;
 
 use super::volume::{mounted, own_pods, role_of};
@@ -68,9 +68,31 @@ pub(super) fn judge_tls(
     }
 }
 
+/// Whether peers reach a pod with certificates in plain text is read off its annotation, which must be so.
+pub(super) fn judge_plain(pod: &Pod, container: &Container, refusals: &mut Vec<Refusal>) {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let annotations = pod.metadata.annotations.as_ref();
+    let told = annotations.and_then(|all| all.get(names::PLAIN_ANNOTATION));
+    let mut told = told.into_iter().flat_map(|told| told.split(','));
+    let says_plain = told.any(|who| who == names::PLAIN_PEERS);
+    let words = container.command.iter().chain(&container.args).flatten();
+    let mut listens = words.filter_map(|word| word.strip_prefix("--listen-peer-urls="));
+    let is_plain = listens.any(|urls| urls.starts_with("http://"));
+    let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_ref());
+    let mut volumes = volumes.into_iter().flatten();
+    let has_files = volumes.any(|volume| role_of(&volume.name) == Some(TlsRole::Peer));
+    if says_plain != (has_files && is_plain) {
+        refusals.push(Refusal::Annotation {
+            kind: ObjectKind::Pod,
+            name: name.to_owned(),
+            annotation: names::PLAIN_ANNOTATION.to_owned(),
+        });
+    }
+}
+
 /// A listed member other than `except` whose pod listens at none of the addresses that peers have for it.
 pub(crate) fn other_to_turn(except: MemberId, snapshot: &Snapshot) -> Option<MemberId> {
-    let listens_plain = |pod: &Pod| {
+    let listens_plain = |pod: &contract::Pod| {
         let plain = pod.annotations.get(names::PLAIN_ANNOTATION);
         let mut plain = plain.into_iter().flat_map(|plain| plain.split(','));
         pod.peer_secret.is_none() || plain.any(|who| who == names::PLAIN_PEERS)

@@ -106,7 +106,7 @@ impl fmt::Display for Refusal {
             ),
             Self::Environment { name, variable } => write!(
                 f,
-                "pod {name} sets the variable {variable}, which is not of its start and not as spec.etcd and spec.pod.etcdEnv ask for"
+                "pod {name} has the variable {variable}, which is not of its start, otherwise than spec.etcd and spec.pod.etcdEnv ask for"
             ),
             Self::Image { image, repository } => write!(
                 f,

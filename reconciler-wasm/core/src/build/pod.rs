@@ -10,7 +10,7 @@ mod start;
 
 use std::collections::BTreeMap;
 
-use contract::{PodPolicy, Resource, names};
+use contract::{DEFAULT_USER, PodPolicy, Resource, names};
 use k8s_openapi::api::core::v1::{
     Affinity, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Pod, PodAffinityTerm,
     PodAntiAffinity, PodSecurityContext, PodSpec, SeccompProfile, Volume, WeightedPodAffinityTerm,
@@ -26,8 +26,6 @@ use super::{metadata, tls};
 use crate::assess::{Living, Member};
 use crate::validate::Cluster;
 
-/// The user of the `restricted` default.
-const USER: i64 = 65532;
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// The image for a new member: that of the oldest version which healthy voters run, because a cluster between two
@@ -163,6 +161,7 @@ fn build(
             names::AUTHORITIES_ANNOTATION,
             names::PLAIN_ANNOTATION,
             names::FILLED_ANNOTATION,
+            names::RESTARTS_ANNOTATION,
         ];
         if !ours.contains(&key.as_str()) {
             annotations.insert(key.clone(), value.clone());
@@ -254,11 +253,11 @@ fn security(policy: &PodPolicy) -> PodSecurityContext {
 
 fn restricted() -> PodSecurityContext {
     PodSecurityContext {
-        fs_group: Some(USER),
+        fs_group: Some(DEFAULT_USER),
         fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-        run_as_group: Some(USER),
+        run_as_group: Some(DEFAULT_USER),
         run_as_non_root: Some(true),
-        run_as_user: Some(USER),
+        run_as_user: Some(DEFAULT_USER),
         seccomp_profile: Some(SeccompProfile {
             type_: "RuntimeDefault".to_owned(),
             localhost_profile: None,

@@ -33,6 +33,29 @@ fn the_pod_of_a_sick_voter_goes_if_its_disk_stays() {
     assert_eq!(rule(&restart(0), &in_pod), "StillMember");
 }
 
+/// The operator may be cut off from a member that serves clients and votes.
+#[test]
+fn the_pod_of_a_voter_that_runs_and_is_not_heard_goes_only_while_the_others_are_a_quorum() {
+    let running = |mut fresh: Fresh| {
+        if let Observed::Seen(head) = &mut fresh.object {
+            head.running = true;
+        }
+        fresh
+    };
+    let unheard = running(fresh().silent(2).silent(3));
+    assert_eq!(rule(&restart(0), &unheard), "TooFewHealthy");
+    assert_eq!(rule(&restart(0), &running(fresh().silent(3))), "");
+    let mut leaderless = running(fresh().silent(2));
+    if let Observed::Seen(status) = &mut leaderless.etcd.endpoints[2].status {
+        status.leader = None;
+    }
+    assert_eq!(
+        rule(&restart(0), &leaderless),
+        "",
+        "it said that it does not serve"
+    );
+}
+
 /// Frozen for minutes, it has its data all the same.
 #[test]
 fn a_pod_that_holds_the_data_of_a_listed_member_stays_though_a_quorum_is_left() {

@@ -117,3 +117,31 @@ fn a_service_leads_to_the_port_that_it_names_and_clients_only_to_the_ready() {
     });
     assert_eq!(unready, ["Field"]);
 }
+
+/// One that leads elsewhere is as good as none.
+#[test]
+fn a_service_has_the_ports_that_it_is_for_and_no_others() {
+    let of = |name: &str, ports: Value| {
+        rules_of("service", service_json(), |service, _| {
+            service["metadata"]["name"] = json!(name);
+            service["spec"]["publishNotReadyAddresses"] = json!(name == "a");
+            service["spec"]["ports"] = ports;
+        })
+    };
+    let client = json!({"name": "client", "port": 2379, "protocol": "TCP", "targetPort": 2379});
+    let peer = json!({"name": "peer", "port": 2380, "protocol": "TCP", "targetPort": 2380});
+    assert_eq!(of("a-client", json!([client])), [""; 0]);
+    assert_eq!(of("a", json!([client, peer])), [""; 0]);
+    for (name, ports) in [
+        ("a-client", json!([])),
+        ("a-client", json!([{"name": "client", "port": 9}])),
+        ("a-client", json!([client, peer])),
+        ("a", json!([client])),
+        (
+            "a-client",
+            json!([{"name": "client", "port": 2379, "protocol": "UDP"}]),
+        ),
+    ] {
+        assert_eq!(of(name, ports.clone()), ["Field"], "{name} {ports}");
+    }
+}

@@ -118,6 +118,21 @@ fn a_setting_with_a_field_is_as_the_field_says() {
     assert_eq!(found("4294967296", false), [""; 0]);
     assert_eq!(found("4294967296", true), [""; 0]);
     assert_eq!(found("2147483648", false), ["Environment"]);
+    let left_out = |spec_of: fn(&mut Value)| rules_of("pod", pod_json(), |_, spec| spec_of(spec));
+    assert_eq!(
+        left_out(|spec| spec["etcd"] = json!({"quotaBackendBytes": "4Gi"})),
+        ["Environment"],
+        "etcd's own quota would raise an alarm long before"
+    );
+    assert_eq!(
+        left_out(|spec| spec["pod"]["etcdEnv"] = json!([{"name": "TZ", "value": "UTC"}])),
+        ["Environment"]
+    );
+    assert_eq!(
+        left_out(|spec| spec["pod"]["etcdEnv"] = json!([{"name": "ETCD_NAME", "value": "a"}])),
+        [""; 0],
+        "the command line has it"
+    );
     assert_eq!(found("2147483648", true), ["Environment"]);
     let unsound = rules_of("pod", pod_json(), |pod, spec| {
         let variable = json!({"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "1"});

@@ -1,6 +1,6 @@
 //! One good member that speaks TLS, and each thing that makes it a bad one.
 
-use contract::{Observed, Snapshot};
+use contract::{Observed, Snapshot, names};
 use serde_json::{Value, json};
 
 use super::{container, rules_of};
@@ -140,13 +140,7 @@ fn a_member_that_holds_certificates_and_does_not_ask_for_them_is_refused() {
             "--listen-client-urls=https://0.0.0.0:2379,http://0.0.0.0:2378",
         );
     });
-    check("Plaintext", |pod| {
-        swap(
-            pod,
-            "--listen-peer-urls=https://0.0.0.0:2380",
-            "--listen-peer-urls=http://0.0.0.0:2380",
-        );
-    });
+    check("Plaintext", listen_plain);
     check_both(|pod| {
         let args = container(pod)["args"].as_array_mut().expect("a list");
         args.push(json!("--listen-client-http-urls=http://0.0.0.0:2378"));
@@ -199,6 +193,25 @@ const PLAIN_CLIENTS: &str = "--listen-client-urls=https://0.0.0.0:2379,http://0.
 
 fn listen_plain(pod: &mut Value) {
     swap(pod, "--listen-peer-urls=https://0.0.0.0:2380", PLAIN_PEERS);
+    pod["metadata"]["annotations"][names::PLAIN_ANNOTATION] = json!("peers");
+}
+
+/// What is done with others of the cluster goes by it.
+#[test]
+fn a_pod_is_said_to_listen_in_plain_text_where_it_does() {
+    let told = |scheme: &str, told: &str| {
+        rules_by(scheme, |pod, _| {
+            if scheme == "http" {
+                listen_plain(pod);
+            }
+            pod["metadata"]["annotations"][names::PLAIN_ANNOTATION] = json!(told);
+        })
+    };
+    assert_eq!(told("http", "peers"), [""; 0]);
+    assert_eq!(told("http", "peers,clients"), [""; 0]);
+    assert_eq!(told("http", "clients"), ["Annotation"]);
+    assert_eq!(told("https", "peers"), ["Annotation"]);
+    assert_eq!(told("https", "clients"), [""; 0]);
 }
 
 /// While TLS is turned on or off etcd's list says how a member is reached, and it must listen there.
