@@ -7,7 +7,7 @@ use zstd::zstd_safe;
 /// The first bytes of a zstd frame.
 pub(super) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Most bytes a frame may unpack to; a larger one is not of a recorder.
-const LARGEST: u64 = 64 << 20;
+pub(super) const LARGEST: u64 = 64 << 20;
 /// Beyond it, zstd takes more time than it saves bytes.
 const LEVEL: i32 = 3;
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use contract::SCHEMA;
@@ -292,10 +292,13 @@ impl Recording {
     }
 }
 
-/// Some whole lines of plain text. A last line without its end is cut off, unless it is JSON all the same.
+/// Some whole lines of plain text. A last line without its end is cut off, unless it is JSON all the same; so is one that
+/// is longer than a frame may be.
 fn plain(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
-    while lines.len() < PLAIN_BLOCK && input.read_until(b'\n', &mut lines)? > 0 {}
+    while lines.len() < PLAIN_BLOCK
+        && input.by_ref().take(frame::LARGEST).read_until(b'\n', &mut lines)? > 0
+    {}
     let whole = lines
         .iter()
         .rposition(|byte| *byte == b'\n')
