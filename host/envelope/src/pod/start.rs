@@ -79,10 +79,11 @@ pub(crate) fn judge_pod_annotations(
 ) {
     let kind = ObjectKind::Pod;
     judge_list(name, annotations, addresses, refusals);
-    for key in annotations
-        .keys()
-        .filter(|key| !key.starts_with(OWN_PREFIX) && *key != names::VERSION_ANNOTATION)
-    {
+    // Whom a member trusts was settled when it was started.
+    let is_settled = |key: &String| key == names::AUTHORITIES_ANNOTATION;
+    for key in annotations.keys().filter(|key| {
+        is_settled(key) || (!key.starts_with(OWN_PREFIX) && *key != names::VERSION_ANNOTATION)
+    }) {
         refusals.push(Refusal::Annotation {
             kind,
             name: name.to_owned(),
