@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::{Membership, Snapshot};
+use contract::{Membership, Observed, Snapshot, names};
 use serde::Deserialize;
 use simulator::{Branch, Choice, Fault, MemberTruth, OldPods, Plan};
 
@@ -30,6 +30,8 @@ pub(crate) enum World {
     PodGone,
     /// Three healthy voters of a paused cluster.
     Paused,
+    /// The authorities of the cluster's certificates are there, and nothing that they signed.
+    Unsigned,
     /// Three that the archived operator left and that run, of which no status knows yet.
     Left,
 }
@@ -38,6 +40,19 @@ impl World {
     pub(crate) fn build(self) -> Branch {
         match self {
             Self::Unborn => Branch::new(&plan()),
+            Self::Unsigned => {
+                let branch = Branch::new(&Plan {
+                    tls: true,
+                    ..plan()
+                });
+                until(branch, |branch| {
+                    let Snapshot {
+                        secrets, resource, ..
+                    } = branch.snapshot();
+                    let place = names::authorities_secret(&resource.name);
+                    matches!(secrets.get(&place), Some(Observed::Seen(_)))
+                })
+            }
             Self::Left => Branch::new(&Plan {
                 old: Some(OldPods::Kept),
                 ..plan()

@@ -83,8 +83,13 @@ impl<'a> Addresses<'a> {
     }
 
     fn is_listed(&self, domain: &str) -> bool {
-        let mut urls = self.listed().flat_map(|row| &row.peer_urls);
-        urls.any(|url| {
+        self.listed_domains().any(|listed| listed == domain)
+    }
+
+    /// Those under which etcd's list has members of this cluster.
+    pub(crate) fn listed_domains(&self) -> impl Iterator<Item = &'a str> {
+        let urls = self.listed().flat_map(|row| &row.peer_urls);
+        urls.filter_map(|url| {
             let host = url
                 .split_once("://")
                 .and_then(|(_, rest)| rest.rsplit_once(':'))
@@ -92,7 +97,6 @@ impl<'a> Addresses<'a> {
             let member = names::member_of_url(url);
             host.zip(member)
                 .and_then(|(host, member)| self.domain(member, host))
-                == Some(domain)
         })
     }
 

@@ -35,8 +35,8 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_REASON: usize = 128;
 const MAX_NOTE: usize = 1024;
 
-/// Says whether the decision on `snapshot` may be carried out at all. Of the snapshot it takes the resource, and the
-/// images that its own pods run.
+/// Says whether the decision on `snapshot` may be carried out at all. Of the snapshot it takes the resource, what its own
+/// pods run and trust, its Secrets' authorities, and where etcd's list has its members.
 ///
 /// # Errors
 /// Every rule it breaks. None of its actions may happen then.
@@ -185,7 +185,7 @@ fn judge(
         Effect::Issue { secret, order } => {
             judge_name(ObjectKind::Secret, secret, resource, refusals);
             match spec {
-                Ok(spec) => judge_order(secret, order, resource, spec, refusals),
+                Ok(spec) => judge_order(secret, order, before, snapshot, spec, refusals),
                 Err(error) => refusals.push(Refusal::UnreadableSpec {
                     why: error.to_string(),
                 }),

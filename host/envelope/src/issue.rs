@@ -1,19 +1,28 @@
-//! What certificates may be made: the cluster's own Secrets, for the cluster's own names, where the spec asks for it.
+//! What certificates may be made: the cluster's own Secrets, for the cluster's own names and for all that are dialed, where
+//! the spec asks for it.
 //!
-//! Keys are no business of a module: an order has no field for one.
+//! Keys are no business of a module: an order has no field for one. Who signs, and when an authority may go, is
+//! [`trust`]'s.
 
-use contract::{EtcdClusterSpec, ObjectKind, Order, Resource, TlsRole, names};
+mod trust;
+
+use std::collections::BTreeSet;
+
+use contract::{Action, EtcdClusterSpec, ObjectKind, Order, Resource, Snapshot, TlsRole, names};
 
 use crate::Refusal;
+use crate::address::Addresses;
 
-/// Adds a refusal for each thing an order may not ask for.
+/// Adds a refusal for each thing an order may not ask for, after the actions before it.
 pub(crate) fn judge_order(
     secret: &str,
     order: &Order,
-    resource: &Resource,
+    before: &[Action],
+    snapshot: &Snapshot,
     spec: &EtcdClusterSpec,
     refusals: &mut Vec<Refusal>,
 ) {
+    let resource = &snapshot.resource;
     let cluster = resource.name.as_str();
     let mut broken = |field: &str| {
         refusals.push(Refusal::Field {
@@ -39,7 +48,60 @@ pub(crate) fn judge_order(
         for name in names.iter().filter(|name| !is_own(name, *role, resource)) {
             broken(&format!("the name {name}"));
         }
+        let dialed = dialed(*role, snapshot, spec);
+        for name in dialed.iter().filter(|name| !names.contains(name)) {
+            broken(&format!("names without {name}"));
+        }
     }
+    if let Some(what) = trust::why_not(order, before, snapshot) {
+        broken(&what);
+    }
+}
+
+/// The names that others know the holder by: a certificate without one of them is refused by whoever dials it.
+fn dialed(role: TlsRole, snapshot: &Snapshot, spec: &EtcdClusterSpec) -> Vec<String> {
+    let Resource {
+        name: cluster,
+        namespace,
+        ..
+    } = &snapshot.resource;
+    let asked = spec
+        .pod
+        .as_ref()
+        .and_then(|pod| pod.cluster_domain.as_deref());
+    let addresses = Addresses::new(snapshot, Some(spec));
+    // Members keep the address that they joined with.
+    let domains: BTreeSet<&str> = ["", asked.unwrap_or_default()]
+        .into_iter()
+        .chain(addresses.listed_domains().filter(|one| is_domain(one)))
+        .collect();
+    let members = domains
+        .into_iter()
+        .map(|domain| names::member_host("*", cluster, namespace, domain));
+    match role {
+        TlsRole::Peer => members
+            .chain([format!("{}.{namespace}.svc", names::peer_service(cluster))])
+            .collect(),
+        TlsRole::Server => {
+            let clients = format!("{}.{namespace}.svc", names::client_service(cluster));
+            let with_domain = asked
+                .filter(|domain| !domain.is_empty())
+                .map(|domain| format!("{clients}{domain}"));
+            members
+                .chain(with_domain)
+                .chain([clients, "localhost".to_owned()])
+                .collect()
+        }
+        TlsRole::Operator => Vec::new(),
+    }
+}
+
+/// What may follow `.svc` in a host.
+fn is_domain(domain: &str) -> bool {
+    (domain.is_empty() || domain.starts_with('.'))
+        && domain
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-'))
 }
 
 /// A name of the members or, for servers, of the clients' Service, with or without a domain.
@@ -52,14 +114,7 @@ fn is_own(name: &str, role: TlsRole, resource: &Resource) -> bool {
     let members = names::member_host("*", cluster, namespace, "");
     let clients = format!("{}.{namespace}.svc", names::client_service(cluster));
     let peers = format!("{}.{namespace}.svc", names::peer_service(cluster));
-    let is_under = |host: &str| {
-        name.strip_prefix(host).is_some_and(|domain| {
-            (domain.is_empty() || domain.starts_with('.'))
-                && domain
-                    .chars()
-                    .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-'))
-        })
-    };
+    let is_under = |host: &str| name.strip_prefix(host).is_some_and(is_domain);
     match role {
         TlsRole::Peer => is_under(&members) || is_under(&peers),
         TlsRole::Server => is_under(&members) || is_under(&clients) || name == "localhost",
@@ -76,111 +131,4 @@ pub(crate) fn is_made_secret(cluster: &str, name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use contract::{Effect, ObjectPrecondition};
-    use serde_json::json;
-
-    use super::*;
-    use crate::fixtures::{action, decision, resource, snapshot_of};
-    use crate::permit;
-
-    fn rules(secret: &str, order: Order, auto: bool) -> Vec<&'static str> {
-        let mut resource = resource();
-        if auto {
-            resource.spec["TLS"] = json!({"auto": {}});
-        }
-        let secret = secret.to_owned();
-        let mut action = action(Effect::Issue { secret, order });
-        action.pre.object = Some(ObjectPrecondition::Absent);
-        let refusals = permit(&decision(vec![action]), &snapshot_of(resource))
-            .err()
-            .unwrap_or_default();
-        refusals.iter().map(Refusal::rule).collect()
-    }
-
-    fn certificate(role: TlsRole, name: &str) -> Order {
-        Order::Certificate {
-            role,
-            names: vec![name.to_owned()],
-            by: "f".to_owned(),
-        }
-    }
-
-    #[test]
-    fn orders_for_the_clusters_own_secrets_and_names_pass() {
-        for (secret, order) in [
-            ("a-authorities", Order::Authorities),
-            ("a-authorities", Order::NewestAuthorities),
-            (
-                "a-peer-tls",
-                certificate(TlsRole::Peer, "*.a.ns.svc.cluster.local"),
-            ),
-            (
-                "a-server-tls",
-                certificate(TlsRole::Server, "a-client.ns.svc"),
-            ),
-            ("a-server-tls", certificate(TlsRole::Server, "localhost")),
-            ("a-peer-tls", certificate(TlsRole::Peer, "a.ns.svc")),
-            (
-                "a-client-tls",
-                Order::Trust {
-                    role: TlsRole::Operator,
-                },
-            ),
-        ] {
-            assert_eq!(
-                rules(secret, order.clone(), true),
-                [""; 0],
-                "{secret} {order:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn an_order_that_nobody_asked_for_is_refused() {
-        assert_eq!(rules("a-authorities", Order::Authorities, false), ["Field"]);
-    }
-
-    #[test]
-    fn a_secret_of_somebody_else_or_of_another_role_is_refused() {
-        assert_eq!(
-            rules("b-authorities", Order::Authorities, true),
-            ["ForeignName", "Field"]
-        );
-        assert_eq!(rules("a-peer-tls", Order::Authorities, true), ["Field"]);
-        let trust = Order::Trust {
-            role: TlsRole::Operator,
-        };
-        assert_eq!(rules("a-authorities", trust, true), ["Field"]);
-    }
-
-    #[test]
-    fn a_certificate_for_names_of_others_is_refused() {
-        for (secret, role, name) in [
-            ("a-peer-tls", TlsRole::Peer, "*.b.ns.svc"),
-            ("a-peer-tls", TlsRole::Peer, "localhost"),
-            ("a-server-tls", TlsRole::Server, "kubernetes.default.svc"),
-            ("a-server-tls", TlsRole::Server, "a-client.ns.svcx"),
-            ("a-server-tls", TlsRole::Server, "*"),
-            ("a-client-tls", TlsRole::Operator, "*.a.ns.svc"),
-        ] {
-            assert_eq!(
-                rules(secret, certificate(role, name), true),
-                ["Field"],
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_secret_is_never_deleted() {
-        let mut action = action(Effect::Delete {
-            kind: ObjectKind::Secret,
-            name: "a-authorities".to_owned(),
-            grace_seconds: None,
-        });
-        action.pre.object = crate::fixtures::present("uid");
-        let refusals = permit(&decision(vec![action]), &snapshot_of(resource()));
-        assert_eq!(refusals.expect_err("a refusal").len(), 1);
-    }
-}
+mod tests;

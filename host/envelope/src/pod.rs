@@ -1,7 +1,7 @@
 //! What a member's pod may look like: etcd alone, its own data, no rights, and a start that the preconditions know of.
 //!
-//! Owns the fields of pod, container and image; security, volumes, TLS, probes, what `spec.pod` decides, command line and
-//! start have files of their own.
+//! Owns the fields of pod, container and image; security, volumes, TLS, whom it trusts, probes, what `spec.pod` decides,
+//! command line and start have files of their own.
 
 mod command;
 mod fill;
@@ -10,6 +10,7 @@ mod probe;
 mod security;
 mod start;
 mod tls;
+mod told;
 mod volume;
 
 use contract::{EtcdClusterSpec, ObjectKind, Resource, Snapshot, names};
@@ -30,6 +31,8 @@ pub(crate) use start::{is_alone, judge_pod_annotations};
 use start::{judge_environment, judge_start};
 pub(crate) use tls::other_to_turn;
 use tls::{judge_plain, judge_tls};
+use told::judge_told;
+pub(crate) use told::trusts;
 use volume::{judge_mounts, judge_volume};
 pub(crate) use volume::{mounted, own_pods};
 
@@ -74,6 +77,7 @@ pub(crate) fn judge_pod(
         }
     }
     judge_start(pod, name, addresses, refusals);
+    judge_told(pod, name, found, snapshot, refusals);
     judge_filling(pod, name, found, addresses, snapshot, refusals);
 }
 

@@ -100,7 +100,7 @@ pub(super) fn take_over(
     }
     if living.volumes.values().any(|claim| is_kept(claim)) {
         // What stood around the members may have gone with an earlier cluster.
-        if issue::issue(cluster, situation, None, step) || !cluster.tls.is_sound() {
+        if issue::issue(cluster, situation, Some(living), step) || !cluster.tls.is_sound() {
             step.look_again(LATER, Reason::AwaitingAdoption);
             return;
         }

@@ -191,7 +191,7 @@ pub(super) fn attend(
             return;
         }
         // Certificates that the spec has asked for since the cluster was planned.
-        issue::issue(cluster, situation, None, step);
+        issue::issue(cluster, situation, Some(living), step);
     }
     furnish::furnish(cluster, situation, Some(living), step);
     for name in birth.members.iter().filter(|_| cluster.tls.can_build()) {

@@ -14,7 +14,7 @@ use contract::{
     authority_keys, certificate_covers, names,
 };
 
-use super::{LATER, SOON, Step};
+use super::{LATER, SOON, Step, domain};
 use crate::assess::{Living, Situation};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -216,14 +216,14 @@ impl<'a> Ground<'_, 'a> {
         let Cluster {
             name, namespace, ..
         } = self.cluster;
-        let domain = self
-            .cluster
-            .pod
-            .cluster_domain
-            .as_deref()
-            .unwrap_or_default();
+        let asked = self.cluster.pod.cluster_domain.as_deref();
         let mut domains = vec![""];
-        domains.extend((!domain.is_empty()).then_some(domain));
+        domains.extend(asked.filter(|domain| !domain.is_empty()));
+        for listed in self.listed_domains() {
+            if !domains.contains(&listed) {
+                domains.push(listed);
+            }
+        }
         let member = |domain: &&str| names::member_host("*", name, namespace, domain);
         let client =
             |domain: &&str| format!("{}.{namespace}.svc{domain}", names::client_service(name));
@@ -241,6 +241,20 @@ impl<'a> Ground<'_, 'a> {
                 .collect(),
             TlsRole::Operator => Vec::new(),
         }
+    }
+
+    /// Members keep the address that they joined with, and are dialed there.
+    fn listed_domains(&self) -> impl Iterator<Item = &'a str> {
+        let list = self.situation.snapshot.etcd.membership.seen();
+        let members = list.into_iter().flat_map(|list| &list.members);
+        let urls = members.flat_map(|member| &member.peer_urls);
+        let found = urls.filter_map(|url| domain::of(self.cluster, url));
+        found.filter(|domain| {
+            domain.starts_with('.')
+                && domain
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-'))
+        })
     }
 
     fn is_named(&self, role: TlsRole, found: &Secret) -> bool {

@@ -226,6 +226,33 @@ fn a_certificate_that_somebody_deleted_or_broke_is_made_again() {
     assert_eq!(orders(&world.decide()), ["shop-server-tls: by old"]);
 }
 
+/// A certificate for the new domain alone would be refused by whoever dials the old one.
+#[test]
+fn a_domain_that_members_joined_under_stays_in_the_certificates() {
+    let mut world = living("old").spec("pod", json!({"ClusterDomain": ".new"}));
+    for row in world.rows() {
+        row.peer_urls[0] = row.peer_urls[0].replace(".svc:", ".svc.old:");
+    }
+    let world = with_certificates(with_authorities(world, &["old"]), "old", &["old"]);
+    let decision = world.decide();
+    let ordered = decision.actions.iter().find_map(|action| {
+        let Effect::Issue { order, .. } = &action.effect else {
+            return None;
+        };
+        let Order::Certificate { names, .. } = order else {
+            return None;
+        };
+        Some(names.clone())
+    });
+    let wanted = [
+        "*.shop.prod.svc",
+        "*.shop.prod.svc.new",
+        "*.shop.prod.svc.old",
+        "shop.prod.svc",
+    ];
+    assert_eq!(ordered.unwrap(), wanted);
+}
+
 /// Nobody knows whether it is there, so it is left as it is.
 #[test]
 fn a_certificate_whose_secret_could_not_be_read_is_not_made_again() {
