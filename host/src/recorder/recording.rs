@@ -297,7 +297,11 @@ impl Recording {
 fn plain(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     while lines.len() < PLAIN_BLOCK
-        && input.by_ref().take(frame::LARGEST).read_until(b'\n', &mut lines)? > 0
+        && input
+            .by_ref()
+            .take(frame::LARGEST)
+            .read_until(b'\n', &mut lines)?
+            > 0
     {}
     let whole = lines
         .iter()

@@ -271,7 +271,7 @@ fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
     violation(Promise::RestartsTakeTurns, at, words)
 }
 
-/// With its data in the pod, that is a member's disk, and else its claim.
+/// With its data in the pod, or on a claim that goes with it, that is a member's disk, and else its claim.
 fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     let (name, is_pod) = match deed {
         Deed::DeletedPod(name) => (name, true),
@@ -292,7 +292,8 @@ fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation
     };
     let mut members = before.members.iter();
     let owner = members.find(|member| member.name == *name)?;
-    (!is_pod || owner.in_pod).then_some(())?;
+    let goes_with_it = owner.in_pod || (owner.condemned && owner.intact);
+    (!is_pod || goes_with_it).then_some(())?;
     if is_pod && is_given_up(name, before) {
         return None;
     }

@@ -140,13 +140,12 @@ pub(crate) fn busy_while_hopeless(fact: &Fact) -> Option<Violation> {
             lost: _,
             late: None,
         } if is_hopeless(before) && !before.confirmed && !is_asleep(before) => match deed {
-            // A pod that is down anyway, on a claim that stays.
+            // A pod that does not run, on a claim that stays.
             Deed::DeletedPod(name)
                 if before.claims.contains(name)
-                    && before
-                        .members
-                        .iter()
-                        .all(|member| member.name != *name || !member.healthy) =>
+                    && before.members.iter().all(|member| {
+                        member.name != *name || (member.release.is_none() && !member.condemned)
+                    }) =>
             {
                 None
             }

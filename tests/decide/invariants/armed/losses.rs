@@ -1,7 +1,7 @@
 //! Histories in which the quorum is lost for good, and a promise is broken by what is said or done then.
 
 use contract::{Reason, RestorationStage};
-use simulator::{Deed, Fact, History, Truth};
+use simulator::{Deed, Fact, History, MemberTruth, Release, Truth};
 
 use super::ends::Case;
 use super::{at_rest, but, cluster, deed, id, name, with};
@@ -23,6 +23,7 @@ fn lost() -> Truth {
         for member in &mut truth.members {
             member.healthy = false;
             member.intact = member.id == id(3);
+            member.release = None;
         }
     })
 }
@@ -101,7 +102,21 @@ fn of_deeds_after_a_loss() -> Vec<Case> {
             asleep(&mut history.end.truth);
         })
     };
+    let on_a_claim = |change: fn(&mut MemberTruth)| {
+        let before = but(lost(), |truth| truth.claims = vec![name(3)]);
+        done(Deed::DeletedPod(name(3)), with(before, 3, change))
+    };
     vec![
+        case(
+            "a pod is deleted that runs on its claim",
+            on_a_claim(|member| member.release = Some(Release::new(6, 16))),
+            on_a_claim(|_| {}),
+        ),
+        case(
+            "a pod is deleted with whose end its claim goes",
+            on_a_claim(|member| (member.intact, member.condemned) = (false, true)),
+            on_a_claim(|member| member.intact = false),
+        ),
         case(
             "a claim is deleted before the rest was stopped",
             woken(lost()),

@@ -151,6 +151,13 @@ fn of_disks() -> Vec<Case> {
             Deed::DeletedPod(name(2)),
             Deed::DeletedPod(name(3)),
         ),
+        two(
+            listed,
+            "the pod of a member is deleted with whose end its claim and its data go",
+            &with(cluster(3), 2, |member| member.condemned = true),
+            Deed::DeletedPod(name(2)),
+            Deed::DeletedPod(name(3)),
+        ),
         one(
             listed,
             "a pod goes with its member's data for a consent that is not followed",
