@@ -2,6 +2,7 @@
 
 mod asked;
 mod held;
+mod kept;
 mod stages;
 
 use contract::{
