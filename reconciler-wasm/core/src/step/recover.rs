@@ -347,7 +347,8 @@ fn renew(
     step.look_again(SOON, Reason::RecoveringQuorum);
 }
 
-/// Whether the claim of one who is not in the list is kept: of those given up, until the cluster has its size again.
+/// Whether the claim of one who is not in the list is kept: of those given up, until the cluster has its size again. At size 0
+/// it has none, and people were told that they can copy the claims away.
 pub(super) fn keeps_claim(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -363,6 +364,6 @@ pub(super) fn keeps_claim(
         && living.voters().all(Member::is_healthy)
         && cluster
             .size
-            .is_some_and(|size| living.voters().count() >= size);
+            .is_some_and(|size| size > 0 && living.voters().count() >= size);
     given_up && !is_whole
 }

@@ -99,3 +99,21 @@ fn claims_kept_by_one_recovery_stay_kept_through_another() {
     let all = ["shop-m1", "shop-m2", "shop-x1", "shop-x2"];
     assert_eq!(recovery.given_up, all);
 }
+
+/// Each number is reached at size 0, and people were told that they could copy the claims away.
+#[test]
+fn size_0_deletes_no_claim_that_a_recovery_keeps_and_falls_asleep_beside_it() {
+    let alone = |size: i64| with_kept(healthy(1).wanting(size), RecoveryStage::Done);
+    assert_eq!(deletions(&alone(3)), [""; 0]);
+    assert_eq!(deletions(&alone(1)).len(), 2);
+    let world = alone(0);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
+    let status = written(&decision).unwrap();
+    assert!(status.asleep_since.is_some());
+    let mut asleep = world.without_pod(0).without_list();
+    asleep.status = status;
+    assert_eq!(deletions(&asleep), [""; 0]);
+    let told = written(&asleep.settle().decide()).and_then(|status| status.recovery);
+    assert!(told.is_none_or(|recovery| recovery.given_up == kept()));
+}
