@@ -12,6 +12,7 @@ use simulator::{Deed, Fact, History, Plan, Truth, simulate};
 mod court;
 mod cut_off;
 mod dialects;
+mod evictions;
 mod foresight;
 mod goal;
 mod guards;

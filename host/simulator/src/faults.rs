@@ -26,6 +26,7 @@ impl World {
         match fault {
             Fault::Wipe(which) => self.wipe(which),
             Fault::Kill(which) => self.kill(which),
+            Fault::Evict(which) => self.evict(which),
             Fault::Freeze(which) => self.freeze(which, true),
             Fault::DeletePod(which) => {
                 if let Some(name) = self.chosen(which) {
@@ -110,6 +111,7 @@ impl World {
             Fault::FillWithKeys => self.delete_keys(index),
             Fault::Wipe(_)
             | Fault::Kill(_)
+            | Fault::Evict(_)
             | Fault::DeletePod(_)
             | Fault::DeleteClaim(_)
             | Fault::CondemnClaim(_)

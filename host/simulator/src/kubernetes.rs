@@ -341,6 +341,11 @@ impl Member {
         member
     }
 
+    /// Whether its kubelet ended it for good. What becomes of pods of the archived operator is for others.
+    pub(crate) fn is_evicted(&self) -> bool {
+        self.api.phase == PodPhase::Failed && !self.is_old()
+    }
+
     /// It has another version at the API server.
     pub(crate) fn touch(&mut self) {
         self.versions += 1;

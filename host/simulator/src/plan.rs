@@ -1,9 +1,10 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod deaf;
+mod evictions;
 mod idle;
 mod late;
 mod numbered;
@@ -73,6 +74,8 @@ pub enum Fault {
     Wipe(u32),
     /// A process is killed.
     Kill(u32),
+    /// A kubelet ends a pod for good, as it does when its node is short of something. Nobody starts its containers again.
+    Evict(u32),
     /// A process is stopped for a while.
     Freeze(u32),
     /// A pod is deleted by somebody else.
@@ -188,6 +191,7 @@ impl Plan {
             !matches!(
                 planned.fault,
                 Fault::Wipe(_)
+                    | Fault::Evict(_)
                     | Fault::DeletePod(_)
                     | Fault::DeleteClaim(_)
                     | Fault::CondemnClaim(_)

@@ -95,6 +95,13 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
     if let Some(busy) = history.facts.iter().find_map(busy_while_hopeless) {
         return Some(busy);
     }
+    if let Some(survivor) = survivor_of(truth) {
+        return violation(
+            Promise::GoalsAreReached,
+            *at,
+            format!("{survivor} could go on alone: {last_words:?}, {truth:?}"),
+        );
+    }
     if !rested && !still {
         let since = at - calm;
         return violation(
@@ -114,6 +121,17 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
         *at,
         format!("{untold:?}: {last_words:?}, {truth:?}, {status:?}"),
     )
+}
+
+/// Whom a person consented to go on from, while that is under way and its data is on a claim that stays: nobody else is
+/// needed for it.
+fn survivor_of(truth: &Truth) -> Option<&str> {
+    let named = truth.recovering.as_ref().filter(|_| !truth.paused)?;
+    let mut members = truth.members.iter();
+    let survivor = members.find(|member| member.name == *named)?;
+    let is_whole = survivor.intact && !survivor.in_pod && !survivor.condemned;
+    let is_consented = truth.consent.as_ref() == Some(named) && truth.restoring.is_none();
+    (is_whole && is_consented).then_some(named)
 }
 
 /// Whether `Available` says what is so. Who is being stopped, or has no space left, is not available either way.

@@ -6,7 +6,7 @@ use contract::{EtcdView, Observed, Preconditions};
 
 use super::alarm::check_loss;
 use super::membership::living;
-use super::recovery::check_recovery_stop;
+use super::recovery::{check_kept, check_recovery_stop};
 use super::restart::others_suffice;
 use super::restoration::{check_given_up, check_restoration_stop};
 use super::zero::check_stop;
@@ -160,6 +160,7 @@ pub(super) fn check_claim_deletion(
         return check_unformed(name, pre, etcd);
     }
     check_given_up(name, resource, etcd)?;
+    check_kept(name, resource, etcd)?;
     let votes = living(resource, etcd)?;
     match votes.member_named(name) {
         Some(_) => Err(Refusal::StillMember {

@@ -8,6 +8,7 @@ use contract::{
 };
 
 use super::membership::living;
+use super::restoration::whole;
 use super::zero::unasked;
 use crate::{ObjectHead, Refusal, ResourceHead};
 
@@ -128,6 +129,26 @@ pub(super) fn check_alone(
         return Ok(());
     };
     Err(unasked(&what(), missing))
+}
+
+/// The claim of one who was given up goes only once the cluster has its size again, and at size 0 it has none: people are told
+/// to copy it away until then.
+pub(super) fn check_kept(
+    name: &str,
+    resource: &ResourceHead,
+    etcd: &EtcdView,
+) -> Result<(), Refusal> {
+    let mut given_up = resource.recovery.iter().flat_map(|one| &one.given_up);
+    if !given_up.any(|one| one == name) {
+        return Ok(());
+    }
+    if resource.size == Some(0) {
+        return Err(unasked(
+            &format!("the volume claim of {name}, which a recovery gave up, is deleted"),
+            "spec.size asks for members",
+        ));
+    }
+    whole(resource, etcd)
 }
 
 fn under_way(resource: &ResourceHead, what: impl FnOnce() -> String) -> Result<&Recovery, Refusal> {

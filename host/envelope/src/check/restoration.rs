@@ -311,7 +311,7 @@ pub(super) fn check_given_up(
 }
 
 /// As many members as the spec asks for vote, all of them healthy, and nobody is on the way.
-fn whole(resource: &ResourceHead, etcd: &EtcdView) -> Result<(), Refusal> {
+pub(super) fn whole(resource: &ResourceHead, etcd: &EtcdView) -> Result<(), Refusal> {
     let votes = living(resource, etcd)?;
     let wanted = resource
         .size

@@ -1,8 +1,8 @@
-//! What befalls a node and all members on it: cut off, down, lost for ever, apart from the others.
+//! What befalls a node and all members on it: cut off, down, lost for ever, apart from the others, short of room for a pod.
 
 use contract::PodPhase;
 
-use crate::kubernetes::Node;
+use crate::kubernetes::{Member, Node};
 use crate::timers::Timer;
 use crate::world::World;
 
@@ -17,6 +17,34 @@ impl World {
                 self.heard_again(number);
             }
         }
+    }
+
+    /// The kubelet ends a pod of its node for good. What the archived operator made, others make again, and its kubelet cannot
+    /// end what it does not reach.
+    pub(super) fn evict(&mut self, which: u32) {
+        let chosen = self.chosen(which);
+        let pod = chosen.and_then(|name| self.kube.pods.get(&name));
+        let is_its_own = |pod: &&Member| {
+            !pod.is_old()
+                && !pod.is_kept()
+                && pod.api.deleted.is_none()
+                && self.kube.is_reachable(pod)
+        };
+        let Some(pod) = pod.filter(is_its_own) else {
+            return;
+        };
+        let (number, runs) = (pod.number, pod.process.is_some());
+        if runs {
+            self.ended(number, 137, "");
+        }
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        pod.process = None;
+        (pod.api.running, pod.api.ready) = (false, false);
+        pod.api.phase = PodPhase::Failed;
+        pod.touch();
+        self.changed = true;
     }
 
     pub(super) fn node_numbered(&self, which: u32) -> Option<u32> {

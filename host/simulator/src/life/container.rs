@@ -19,7 +19,7 @@ impl World {
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
-        if pod.process.is_some() {
+        if pod.process.is_some() || pod.is_evicted() {
             return;
         }
         if !images || !Release::of_image(&pod.api.image).is_published() {
@@ -38,7 +38,7 @@ impl World {
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
-        if pod.api.deleted.is_some() || pod.process.is_some() {
+        if pod.api.deleted.is_some() || pod.process.is_some() || pod.is_evicted() {
             return;
         }
         if pod.is_old() {

@@ -157,6 +157,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         Fault::StaleCache | Fault::Deaf(_) | Fault::NoApi => rng.i64(200..15_000),
         Fault::Wipe(_)
         | Fault::Kill(_)
+        | Fault::Evict(_)
         | Fault::DeletePod(_)
         | Fault::DeleteClaim(_)
         | Fault::CondemnClaim(_)

@@ -69,6 +69,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Wipe(which) => write!(f, "the disk of member {which} is emptied"),
             Self::Kill(which) => write!(f, "the process of member {which} is killed"),
+            Self::Evict(which) => write!(f, "the kubelet of member {which} ends its pod for good"),
             Self::Freeze(which) => write!(f, "the process of member {which} is frozen"),
             Self::DeletePod(which) => write!(f, "somebody deletes the pod of member {which}"),
             Self::DeleteClaim(which) => write!(

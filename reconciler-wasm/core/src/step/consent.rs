@@ -179,14 +179,15 @@ pub(super) fn begin(
     step.look_again(SOON, Reason::RecoveringQuorum);
 }
 
-/// Those given up in an earlier recovery whose pods or claims are still there.
+/// Those given up in an earlier recovery whose pods or claims are still there. Numbers come back: who is a member under such
+/// a name is not who was given up.
 fn left_of(situation: &Situation<'_>, living: &Living<'_>) -> Vec<String> {
     let earlier = situation.memory.recovery.iter();
+    let is_member = |name: &str| living.members.iter().any(|member| member.name == name);
+    let is_there = |name: &str| living.volumes.contains_key(name) || living.pods.contains_key(name);
     earlier
         .flat_map(|recovery| &recovery.given_up)
-        .filter(|name| {
-            living.volumes.contains_key(name.as_str()) || living.pods.contains_key(name.as_str())
-        })
+        .filter(|name| is_there(name) && !is_member(name))
         .cloned()
         .collect()
 }
@@ -261,20 +262,16 @@ fn why_not(
     })
 }
 
-/// While a quorum answers: a consent that is there counts for no later loss, and one that is gone is forgotten.
+/// While a quorum answers: a consent that is there counts for no later loss, and one that is gone is forgotten. Whose claims
+/// are kept stays known either way.
 pub(super) fn retire(
     cluster: &Cluster,
     situation: &Situation<'_>,
     living: &Living<'_>,
     step: &mut Step,
 ) {
-    let memory = situation.memory.recovery.as_ref();
-    if !left_of(situation, living).is_empty() {
-        return;
-    }
-    match (memory, &cluster.consent) {
-        (None, None) => {}
-        (Some(_), None) => step.recovery = Some(Change::Forget),
+    match (situation.memory.recovery.as_ref(), &cluster.consent) {
+        (_, None) => forget(situation, living, step),
         (Some(recovery), Some(consent)) if is_of(recovery, consent) => {}
         (Some(_) | None, Some(consent)) => {
             let note = format!(
@@ -293,7 +290,7 @@ pub(super) fn retire(
                 survivor: consent.survivor.clone(),
                 stage: RecoveryStage::Void,
                 started_at: clock::spell(situation.snapshot.now),
-                given_up: Vec::new(),
+                given_up: left_of(situation, living),
             }));
         }
     }

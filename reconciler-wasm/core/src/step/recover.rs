@@ -16,6 +16,7 @@
 //! See <https://etcd.io/docs/v3.6/op-guide/recovery/#restarting-a-cluster-from-a-single-member> on the flag.
 
 mod hold;
+mod own;
 
 use std::collections::BTreeMap;
 
@@ -26,8 +27,8 @@ use contract::{
 
 pub(super) use hold::has_lost_its_disk;
 
-use super::{SOON, Sleep, Step, birth::apply, consent::is_of, repair};
-use crate::assess::{Living, Member, Situation, name_of};
+use super::{SOON, Sleep, Step, birth::apply, consent::is_of, ended, repair};
+use crate::assess::{Living, Member, Situation, has_ended, name_of};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -154,30 +155,17 @@ fn force(
     consented: bool,
     step: &mut Step,
 ) {
+    own::furnish(cluster, situation, living, step);
     let survivor = recovery.survivor.as_str();
     let (own, others): (Vec<&Pod>, Vec<&Pod>) = living.pods.values().copied().partition(|pod| {
         let flag = names::FORCE_NEW_CLUSTER_ANNOTATION;
         pod.name == survivor && pod.annotations.contains_key(flag)
     });
-    if let Some(pod) = own.first() {
-        let why = living
-            .members
-            .iter()
-            .find(|member| member.name == survivor)
-            .map_or("it is not known", Member::complaint);
-        delete(situation, living, recovery, &others, step);
-        step.find_of(
-            FindingKind::Waiting,
-            Reason::RecoveringQuorum,
-            survivor,
-            format!("{} starts as the only member: {why}.", pod.name),
-        );
+    let will_start = own.first().is_some_and(|pod| !has_ended(pod));
+    if !will_start && hold::has_no_disk(situation, living, recovery, step) {
         return;
     }
-    if hold::has_no_disk(situation, living, recovery, step) {
-        return;
-    }
-    if !consented {
+    if !consented && !will_start {
         step.find(
             FindingKind::Blocked,
             Reason::RecoveringQuorum,
@@ -188,10 +176,28 @@ fn force(
         );
         return;
     }
+    if let Some(pod) = own.first() {
+        delete(situation, living, recovery, &others, step);
+        if consented && others.is_empty() {
+            ended::take_away(situation, living, step);
+            own::correct(cluster, situation, living, step);
+        }
+        let why = own::complaint(living, survivor);
+        step.find_of(
+            FindingKind::Waiting,
+            Reason::RecoveringQuorum,
+            survivor,
+            format!("{} starts as the only member: {why}.", pod.name),
+        );
+        return;
+    }
     if others.is_empty() && hold::is_beside_strangers(situation, recovery, step) {
         return;
     }
     delete(situation, living, recovery, &others, step);
+    if !own::has_files(cluster, survivor, step) {
+        return;
+    }
     step.find_of(
         FindingKind::Doing,
         Reason::RecoveringQuorum,
@@ -300,6 +306,7 @@ fn renew(
     recovery: &Recovery,
     step: &mut Step,
 ) {
+    own::furnish(cluster, situation, living, step);
     let survivor = recovery.survivor.as_str();
     let flagged: Vec<&Pod> = living
         .pods
@@ -310,7 +317,8 @@ fn renew(
                 .contains_key(names::FORCE_NEW_CLUSTER_ANNOTATION)
         })
         .collect();
-    let is_made = flagged.is_empty() && living.pods.contains_key(survivor);
+    let own = living.pods.get(survivor);
+    let is_made = flagged.is_empty() && own.is_some_and(|pod| !has_ended(pod));
     if !is_made && hold::has_no_disk(situation, living, recovery, step) {
         return;
     }
@@ -318,7 +326,10 @@ fn renew(
         FindingKind::Doing,
         Reason::RecoveringQuorum,
         survivor,
-        format!("{survivor} is the only member now and is started once more as any other."),
+        format!(
+            "{survivor} is the only member now and is started once more as any other: {}.",
+            own::complaint(living, survivor)
+        ),
     );
     if !flagged.is_empty() {
         delete(situation, living, recovery, &flagged, step);
@@ -326,6 +337,7 @@ fn renew(
     }
     repair::restore_pods(cluster, situation, living, step);
     let Some(list) = living.membership else {
+        own::correct(cluster, situation, living, step);
         return;
     };
     step.actions.push(pre::event_of(
@@ -347,7 +359,8 @@ fn renew(
     step.look_again(SOON, Reason::RecoveringQuorum);
 }
 
-/// Whether the claim of one who is not in the list is kept: of those given up, until the cluster has its size again.
+/// Whether the claim of one who is not in the list is kept: of those given up, until the cluster has its size again. At size 0
+/// it has none, and people were told that they can copy the claims away.
 pub(super) fn keeps_claim(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -363,6 +376,6 @@ pub(super) fn keeps_claim(
         && living.voters().all(Member::is_healthy)
         && cluster
             .size
-            .is_some_and(|size| living.voters().count() >= size);
+            .is_some_and(|size| size > 0 && living.voters().count() >= size);
     given_up && !is_whole
 }

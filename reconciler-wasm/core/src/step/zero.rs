@@ -17,7 +17,7 @@ use contract::{
     ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, RiskyAct, Volume,
 };
 
-use super::{LATER, SOON, Step, furnish, guard, lost, repair};
+use super::{LATER, SOON, Step, furnish, guard, lost, recover, repair};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -96,7 +96,7 @@ pub(super) fn fall_asleep(
     if cluster.size != Some(0) || living.membership.is_none() {
         return false;
     }
-    if let Some(why) = why_not_whole(living) {
+    if let Some(why) = why_not_whole(cluster, situation, living) {
         step.find(
             FindingKind::Waiting,
             Reason::ScaledToZero,
@@ -125,7 +125,11 @@ pub(super) fn fall_asleep(
 }
 
 /// Why something would be missing if all members were stopped now; none when nothing would.
-fn why_not_whole(living: &Living<'_>) -> Option<String> {
+fn why_not_whole(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    living: &Living<'_>,
+) -> Option<String> {
     if let Some(learner) = living.learner() {
         return Some(format!(
             "{} is on its way into the cluster; it gets its vote or leaves first.",
@@ -148,10 +152,12 @@ fn why_not_whole(living: &Living<'_>) -> Option<String> {
     let listed: BTreeSet<&str> = living.members.iter().map(|member| member.name).collect();
     // Who is on the way out already needs nobody; on a node that is gone that may take for ever.
     let pods = living.pods.values().filter(|pod| pod.deleted.is_none());
+    // What a recovery gave up is kept, asleep as well.
+    let is_kept = |name: &str| recover::keeps_claim(cluster, situation, living, name);
     let claims = living
         .volumes
         .values()
-        .filter(|claim| claim.deleted.is_none());
+        .filter(|claim| claim.deleted.is_none() && !is_kept(&claim.name));
     let pods = pods.map(|pod| pod.name.as_str());
     let mut objects = pods.chain(claims.map(|claim| claim.name.as_str()));
     if let Some(left) = objects.find(|name| !listed.contains(name)) {

@@ -95,7 +95,26 @@ fn unborn() -> World {
 
 /// A healthy cluster whose members trust these authorities.
 fn living(trusted: &str) -> World {
-    let mut world = healthy(3).spec("TLS", json!({"auto": {}}));
+    let mut world = trusting(healthy(3), trusted);
+    for row in world.rows() {
+        row.peer_urls[0] = row.peer_urls[0].replace("http:", "https:");
+        row.client_urls[0] = row.client_urls[0].replace("http:", "https:");
+    }
+    world
+}
+
+/// A cluster with TLS whose Secret of the peers was deleted; all others are there.
+pub(crate) fn secured(world: World) -> World {
+    let world = with_authorities(trusting(world, "old"), &["old"]);
+    let mut world = with_certificates(world, "old", &["old"]);
+    let gone = names::made_secret(NAME, TlsRole::Peer);
+    world.snapshot.secrets.insert(gone, Observed::Absent);
+    world
+}
+
+/// Pods with certificates that trust these authorities.
+fn trusting(world: World, trusted: &str) -> World {
+    let mut world = world.spec("TLS", json!({"auto": {}}));
     for pod in world.pods() {
         pod.peer_secret = Some("shop-peer-tls".to_owned());
         pod.server_secret = Some("shop-server-tls".to_owned());
@@ -108,10 +127,6 @@ fn living(trusted: &str) -> World {
             .unwrap();
         *initial = initial.replace("http:", "https:");
     }
-    for row in world.rows() {
-        row.peer_urls[0] = row.peer_urls[0].replace("http:", "https:");
-        row.client_urls[0] = row.client_urls[0].replace("http:", "https:");
-    }
     world.status.tls = Some(TlsSecrets {
         peer: Some("shop-peer-tls".to_owned()),
         server: Some("shop-server-tls".to_owned()),
@@ -121,7 +136,7 @@ fn living(trusted: &str) -> World {
     world
 }
 
-fn orders(decision: &Decision) -> Vec<String> {
+pub(crate) fn orders(decision: &Decision) -> Vec<String> {
     let issued = decision
         .actions
         .iter()

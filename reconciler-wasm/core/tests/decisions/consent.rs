@@ -2,7 +2,9 @@
 
 mod asked;
 mod held;
+mod kept;
 mod stages;
+mod stuck;
 
 use contract::{
     Child, ConditionStatus, Effect, FindingKind, MemberRole, Observed, Reason, Recovery,

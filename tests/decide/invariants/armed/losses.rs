@@ -70,7 +70,26 @@ fn of_losses() -> Vec<Case> {
             end(|history| history.end.status.members.ready = vec![name(3)]),
             end(|_| {}),
         ),
+        rests_in_recovery("nobody goes on alone though a person consented", |truth| {
+            truth.consent = None;
+        }),
+        rests_in_recovery("nobody goes on alone from data that is there", |truth| {
+            truth.members[2].intact = false;
+        }),
     ]
+}
+
+/// A recovery that its survivor could go through with, and one where it cannot.
+fn rests_in_recovery(what: &'static str, but_cannot: fn(&mut Truth)) -> Case {
+    let rests = |truth: Truth| {
+        but(told(Vec::new(), followed(truth)), |history| {
+            history.end.reasons = vec![Reason::RecoveringQuorum];
+        })
+    };
+    let cannot = but(rests(lost()), |history| {
+        but_cannot(&mut history.end.truth);
+    });
+    Case::new(Promise::GoalsAreReached, what, rests(lost()), cannot)
 }
 
 fn of_deeds_after_a_loss() -> Vec<Case> {

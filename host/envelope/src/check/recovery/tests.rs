@@ -330,3 +330,29 @@ fn a_living_pod_loses_the_flag_and_never_gets_it() {
     assert_eq!(rules(annotate("")), [""; 0]);
     assert_eq!(rules(annotate("true")), ["Start"]);
 }
+
+/// People are told that they can copy it away until then; at size 0 a cluster has every size.
+#[test]
+fn the_claim_of_one_who_was_given_up_goes_only_when_the_cluster_has_its_size() {
+    let mut delete = action(Effect::Delete {
+        kind: ObjectKind::PersistentVolumeClaim,
+        name: "a-9".to_owned(),
+        grace_seconds: None,
+    });
+    delete.pre.object = present("uid-3");
+    delete.pre.cluster_id = Some(CLUSTER_ID);
+    delete.pre.departed = Some("a-9".to_owned());
+    let at = |size: i64, given_up: &str| {
+        let mut done = resource();
+        done.spec["size"] = json!(size);
+        done.status["recovery"] = json!(Recovery {
+            given_up: vec![given_up.to_owned()],
+            ..recovery(RecoveryStage::Done)
+        });
+        rule(&delete, &fresh_of(&done))
+    };
+    assert_eq!(at(3, "a-9"), "");
+    assert_eq!(at(5, "a-9"), "TooFewHealthy");
+    assert_eq!(at(0, "a-9"), "Unasked");
+    assert_eq!(at(0, "a-8"), "", "of one who left afterwards");
+}

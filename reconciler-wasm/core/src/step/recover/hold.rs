@@ -5,7 +5,7 @@
 
 use contract::{FindingKind, Reason, Recovery, RecoveryStage};
 
-use crate::assess::{Living, Situation};
+use crate::assess::{Living, Situation, has_ended};
 use crate::step::{Step, consent, strangers};
 
 /// Whether nothing is left that the cluster could go on from: the survivor's claim does not stay, and no pod keeps it.
@@ -16,9 +16,10 @@ pub(in crate::step) fn has_lost_its_disk(living: &Living<'_>, recovery: &Recover
     !is_there && !is_kept_by_its_pod(living, recovery)
 }
 
+/// One that has ended keeps nothing: Kubernetes takes the claim from under it, and it cannot be started again.
 fn is_kept_by_its_pod(living: &Living<'_>, recovery: &Recovery) -> bool {
     let pod = living.pods.get(recovery.survivor.as_str());
-    pod.is_some_and(|pod| pod.deleted.is_none())
+    pod.is_some_and(|pod| pod.deleted.is_none() && !has_ended(pod))
 }
 
 /// Whether the survivor's claim does not stay, so that neither its pod may go nor another one be made. Tells of it.

@@ -255,15 +255,3 @@ fn a_stale_consent_removed_during_the_loss_can_be_given_again() {
     let again = world.spec("quorumRecovery", consent(&member(0)));
     assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
 }
-
-#[test]
-fn claims_kept_by_one_recovery_stay_kept_through_another() {
-    let mut world = lost();
-    world.status.recovery = Some(recovery(RecoveryStage::Done));
-    world.status = written(&world.decide()).unwrap();
-    assert_eq!(world.decide().actions, []);
-    let kept = world.status.recovery.clone().unwrap();
-    assert_eq!(kept.given_up, [member(1), member(2)]);
-    let again = world.spec("quorumRecovery", consent(&member(0)));
-    assert_eq!(stage(&again), Some(RecoveryStage::Stopping));
-}
