@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::{Decision, Effect, ObjectKind, Snapshot};
+use contract::{Action, Decision, Effect, ObjectKind, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use simulator::{Branch, Choice};
@@ -36,6 +36,8 @@ struct File {
     /// With all the other actions of that decision.
     #[serde(default)]
     whole: bool,
+    /// So many of it, where it is more than one; each has its number for `${number}` in what is changed.
+    times: Option<usize>,
     /// What stands at these JSON pointers of the action instead; null takes it away.
     #[serde(default)]
     change: BTreeMap<String, Value>,
@@ -95,14 +97,11 @@ impl Attempt {
         let mut actions = told.actions.clone();
         if let Some((honest, position)) = honest {
             for (number, action) in honest.iter().enumerate() {
-                let mut action = json!(action);
                 if number == position {
-                    for (pointer, value) in &told.change {
-                        set(&mut action, pointer, value.clone());
-                    }
-                }
-                if number == position || told.whole {
-                    actions.push(action);
+                    let copies = 1..=told.times.unwrap_or(1);
+                    actions.extend(copies.map(|copy| changed(action, &told.change, copy)));
+                } else if told.whole {
+                    actions.push(json!(action));
                 }
             }
         }
@@ -144,6 +143,23 @@ impl Attempt {
         self.branch.take_facts();
         self.branch.step(Choice::Look, |_| decision.clone());
     }
+}
+
+/// The action with what is changed about it, as the copy of that number.
+fn changed(action: &Action, change: &BTreeMap<String, Value>, copy: usize) -> Value {
+    let mut action = json!(action);
+    for (pointer, value) in change {
+        let value = match value {
+            Value::String(text) => json!(text.replace("${number}", &copy.to_string())),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => value.clone(),
+        };
+        set(&mut action, pointer, value);
+    }
+    action
 }
 
 /// Puts the value where the pointer leads; its last step may be new, and `-` is the end of a list.

@@ -6,6 +6,7 @@
 mod deletion;
 mod rehearsal;
 mod stored;
+mod told;
 mod words;
 
 use contract::{
@@ -63,6 +64,8 @@ pub enum BackupRefusal {
     ForeignImage(String),
     /// It is being tried whether the object restores.
     Rehearsed(String),
+    /// A rehearsal that does not begin now, and why.
+    NotTried(&'static str),
     /// The object may be being restored.
     BeingRestored {
         /// Its name in the bucket.
@@ -168,6 +171,7 @@ pub(crate) fn judge_backup(
             if is_once && succeeded(resource) && !status.succeeded {
                 refusals.push(BackupRefusal::Forgotten.into());
             }
+            told::judge(status, &spec, snapshot, refusals);
         }
         BackupEffect::Take(Take {
             run,

@@ -15,6 +15,7 @@ use crate::backup::{is_of_the_end, is_taken_along, judge_backup, judge_kind};
 use crate::child::{
     field, judge_child, judge_left_claim, judge_name, judge_set, old_child_in_the_way,
 };
+use crate::crowd::judge_crowd;
 use crate::fresh::is_paused;
 use crate::image::judge_new_image;
 use crate::issue::judge_order;
@@ -44,6 +45,7 @@ pub fn permit(decision: &Decision, snapshot: &Snapshot) -> Result<(), Vec<Refusa
     let mut refusals = Vec::new();
     judge_counts(decision, &mut refusals);
     if decision.actions.len() <= MAX_ACTIONS && decision.schema == SCHEMA {
+        judge_crowd(decision, snapshot, &mut refusals);
         let spec = EtcdClusterSpec::deserialize(&snapshot.resource.spec);
         for (position, action) in decision.actions.iter().enumerate() {
             judge(

@@ -58,6 +58,7 @@ mod backup;
 mod birth;
 mod check;
 mod child;
+mod crowd;
 mod decision;
 mod fresh;
 mod image;

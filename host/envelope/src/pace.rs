@@ -1,7 +1,7 @@
 //! How often a cluster's module may tell people something: in bursts, and slowly over time.
 //!
-//! One decision is bounded by [`crate::permit`]; this bounds many of them, one after the other. Knows no clock: whoever
-//! asks says what time it is.
+//! One decision is bounded by [`crate::permit`], and with it how many objects come to be; this bounds what many of them, one
+//! after the other, tell. Knows no clock: whoever asks says what time it is.
 
 use contract::{Effect, Millis};
 

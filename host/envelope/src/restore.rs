@@ -63,6 +63,10 @@ pub(crate) fn judge_restore(
             if succeeded.and_then(serde_json::Value::as_bool) == Some(true) && !status.succeeded {
                 refusals.push(BackupRefusal::Forgotten.into());
             }
+            if status.succeeded && !is_over_with_it(snapshot) {
+                let words = "a cluster that went on from the backup to its end, and the cluster does not say so";
+                refusals.push(Refusal::FalseStatus(words.to_owned()));
+            }
             if let Some(proof) = &status.proof
                 && !is_proven(proof, snapshot)
             {
@@ -107,6 +111,19 @@ pub(crate) fn judge_restore(
             }
         }
     }
+}
+
+/// Whether the success stands already, or the cluster says that it is whole again after this very restore.
+fn is_over_with_it(snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let before = EtcdRestoreStatus::deserialize(&resource.status).unwrap_or_default();
+    let view = snapshot.restore.as_ref();
+    let cluster = view.and_then(|view| view.cluster.seen());
+    let status = cluster.and_then(|one| EtcdClusterStatus::deserialize(&one.status).ok());
+    let restoration = status.and_then(|status| status.restoration);
+    let is_done = restoration
+        .is_some_and(|one| one.uid == resource.uid && one.stage == RestorationStage::Done);
+    before.succeeded || is_done
 }
 
 /// Whether that proof stands already, or the host has just read these bytes to their end, for the run that the status holds.

@@ -1,5 +1,5 @@
-//! What may at most be done about a schedule: EtcdBackups of exactly its template come under its own names, one at a time;
-//! its own that are over go.
+//! What may at most be done about a schedule: EtcdBackups of exactly its template come under its own names, one at a time and
+//! none before its time; its own that are over go.
 //!
 //! What an EtcdBackup does is judged with it: [`crate::backup`].
 
@@ -7,12 +7,15 @@ use contract::{
     Action, BackupScheduleSpec, ObjectPrecondition, Observed, Preconditions, Resource,
     ScheduleEffect, ScheduledBackup, ScheduledState, Snapshot, improbable,
 };
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{BackupRefusal, Fresh, Refusal, ResourceHead};
 
 /// Digits of a time in a name: year to second, and years are four of them for long.
 const DIGITS: std::ops::RangeInclusive<usize> = 14..=16;
+
+const AHEAD: &str = "its time has not come";
 
 /// Judges an action on a schedule by itself.
 pub(crate) fn judge_schedule(
@@ -23,7 +26,12 @@ pub(crate) fn judge_schedule(
 ) {
     let resource = &snapshot.resource;
     match effect {
-        ScheduleEffect::UpdateStatus { .. } => {}
+        ScheduleEffect::UpdateStatus { status } => {
+            let run = status.run.as_ref().map(|run| run.id.as_str());
+            if let Some(name) = run.filter(|name| is_ahead(name, snapshot)) {
+                refuse(name, AHEAD, refusals);
+            }
+        }
         ScheduleEffect::CreateBackup { name, spec } => {
             if action.pre.run.as_ref() != Some(name) {
                 refusals.push(Refusal::MissingPrecondition {
@@ -36,6 +44,8 @@ pub(crate) fn judge_schedule(
             let known = known(snapshot);
             let why = if !is_name_of(name, resource) {
                 "its name is not the schedule's with a time"
+            } else if is_ahead(name, snapshot) {
+                AHEAD
             } else if wanted.template.is_null() || wanted.template != **spec {
                 "its spec is not the schedule's template"
             } else if wanted.policy.suspend == Some(true) {
@@ -88,13 +98,32 @@ fn own<'a>(
     known.filter(|one| one.owner.as_ref() == Some(&schedule.uid))
 }
 
-/// `SCHEDULE-YYYYMMDDhhmmss`.
 fn is_name_of(name: &str, schedule: &Resource) -> bool {
-    let rest = name.strip_prefix(schedule.name.as_str());
-    let time = rest.and_then(|rest| rest.strip_prefix('-'));
-    time.is_some_and(|time| {
-        DIGITS.contains(&time.len()) && time.bytes().all(|letter| letter.is_ascii_digit())
-    })
+    time_of(name, schedule).is_some()
+}
+
+/// The digits of `SCHEDULE-YYYYMMDDhhmmss`, which sort as the times do.
+fn time_of(name: &str, schedule: &Resource) -> Option<u64> {
+    let rest = name.strip_prefix(schedule.name.as_str())?;
+    let time = rest.strip_prefix('-')?;
+    let is_time =
+        DIGITS.contains(&time.len()) && time.bytes().all(|letter| letter.is_ascii_digit());
+    time.parse().ok().filter(|_| is_time)
+}
+
+/// Whether the name says a time that is still to come. One that the status holds already was due by the clock of then, which
+/// may have been set back since.
+fn is_ahead(name: &str, snapshot: &Snapshot) -> bool {
+    let resource = &snapshot.resource;
+    let known = resource.status.pointer("/run/id");
+    if known.and_then(serde_json::Value::as_str) == Some(name) {
+        return false;
+    }
+    let now = Timestamp::from_second(snapshot.now.0.div_euclid(1_000)).ok();
+    let now = now.and_then(|now| now.strftime("%Y%m%d%H%M%S").to_string().parse().ok());
+    time_of(name, resource)
+        .zip(now)
+        .is_some_and(|(time, now): (u64, u64)| time > now)
 }
 
 /// Whether as many newer ones that ended alike are there as the schedule keeps, and stay.

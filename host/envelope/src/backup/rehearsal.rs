@@ -1,9 +1,9 @@
-//! What may at most be tried of a backup: one that is its own, under a rehearsal that the status holds, with the operator's
-//! own image and etcd's.
+//! What may at most be tried of a backup: one that is its own, when the spec asks for it and no pod of a rehearsal is there,
+//! under a rehearsal that the status holds, with the operator's own image and etcd's.
 //!
 //! What the pod may do is the host's, which makes it. Shares no code with the reconciler.
 
-use contract::{Action, EtcdBackupSpec, RehearsalRun, Rehearse, Resource, Snapshot};
+use contract::{Action, EtcdBackupSpec, Observed, RehearsalRun, Rehearse, Resource, Snapshot};
 use semver::Version;
 use serde::Deserialize;
 
@@ -49,6 +49,8 @@ pub(super) fn judge(
 ) {
     judge_run(&wanted.run, action, refusals);
     judge_time(wanted.within, refusals);
+    let why = why_not_now(wanted, snapshot, spec);
+    refusals.extend(why.map(|why| BackupRefusal::NotTried(why).into()));
     // The repository of another cluster than the spec's says nothing.
     let repository = snapshot
         .backup
@@ -64,6 +66,27 @@ pub(super) fn judge(
     }
     if snapshot.operator_image.as_ref() != Some(&wanted.operator_image) {
         refusals.push(BackupRefusal::ForeignImage(wanted.operator_image.clone()).into());
+    }
+}
+
+/// One that the status holds already may come to its pod late, also when the spec has changed its mind since.
+fn why_not_now(
+    wanted: &Rehearse,
+    snapshot: &Snapshot,
+    spec: &EtcdBackupSpec,
+) -> Option<&'static str> {
+    let Some(known) = RehearsalHead::of(&snapshot.resource) else {
+        return (!spec.rehearses()).then_some("spec.backupPolicy.verify does not ask for it");
+    };
+    if known.run != wanted.run {
+        return Some("another rehearsal is under way");
+    }
+    let pod = snapshot.backup.as_ref().map(|view| &view.rehearsal);
+    match pod {
+        _ if known.over => Some("it has ended"),
+        Some(Observed::Absent) => None,
+        Some(Observed::Seen(_)) => Some("its pod is there already"),
+        Some(Observed::Unknown(_)) | None => Some("nobody knows whether its pod is there"),
     }
 }
 

@@ -38,6 +38,7 @@ impl fmt::Display for BackupRefusal {
                 )
             }
             Self::Rehearsed(key) => write!(f, "it is being tried whether {key} restores"),
+            Self::NotTried(why) => write!(f, "whether the backup restores is not tried now: {why}"),
             Self::BeingRestored { key, by } => {
                 write!(
                     f,

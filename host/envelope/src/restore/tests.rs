@@ -189,3 +189,44 @@ fn a_backup_is_called_proven_only_after_it_was_read() {
     known.status = json!({"proof": {"sha256": "abc", "generation": 1}});
     assert_eq!(rules(tells("abc"), &snapshot_of(known)), [""; 0]);
 }
+
+#[test]
+fn a_restore_is_over_when_its_cluster_says_so() {
+    let mut tells = action(Effect::Restore(RestoreEffect::UpdateStatus {
+        status: Box::new(EtcdRestoreStatus {
+            succeeded: true,
+            ..EtcdRestoreStatus::default()
+        }),
+    }));
+    tells.pre.resource_version = Some("7".to_owned());
+    let seeing = |cluster| {
+        let mut snapshot = snapshot_of(own());
+        snapshot.restore = Some(Box::new(RestoreView {
+            cluster,
+            in_the_way: Observed::Absent,
+            transfer: None,
+        }));
+        snapshot
+    };
+    let at = |uid: &str, stage: &str| {
+        let restoration = json!({"restore": "r", "uid": uid, "stage": stage});
+        Observed::Seen(Box::new(Resource {
+            status: json!({"restoration": restoration}),
+            ..resource()
+        }))
+    };
+    assert_eq!(rules(tells.clone(), &seeing(at("uid-a", "Done"))), [""; 0]);
+    for cluster in [
+        at("uid-a", "Growing"),
+        at("uid-b", "Done"),
+        Observed::Seen(Box::new(resource())),
+        Observed::Absent,
+        Observed::Unknown("no answer".to_owned()),
+    ] {
+        assert_eq!(rules(tells.clone(), &seeing(cluster)), ["FalseStatus"]);
+    }
+    assert_eq!(rules(tells.clone(), &snapshot_of(own())), ["FalseStatus"]);
+    let mut known = own();
+    known.status = json!({"succeeded": true});
+    assert_eq!(rules(tells, &snapshot_of(known)), [""; 0]);
+}

@@ -2,7 +2,7 @@
 
 use contract::{
     Action, BackupScheduleStatus, Effect, Millis, Observed, Resource, ScheduleEffect, ScheduleView,
-    ScheduledBackup, ScheduledState, Snapshot, improbable,
+    ScheduledBackup, ScheduledRun, ScheduledState, Snapshot, improbable,
 };
 use serde_json::{Value, json};
 
@@ -10,6 +10,8 @@ use crate::fixtures::{action, decision, fresh_of, present, resource, snapshot_of
 use crate::{BackupHead, Fresh, Refusal, check, permit};
 
 const NAME: &str = "a-20261125033000";
+/// The time of that name, and some of the second after it.
+const NOW: Millis = Millis(1_795_577_400_999);
 
 fn template() -> Value {
     json!({"source": {"clusterURL": "http://a:2379"}, "destination": {"objectURLTemplate": "s3://b/{{ .Name }}"}})
@@ -43,6 +45,7 @@ fn child(name: &str, owner: &str, state: ScheduledState) -> ScheduledBackup {
 fn snapshot(resource: Resource, backups: Vec<ScheduledBackup>) -> Snapshot {
     let backups = Observed::Seen(backups);
     Snapshot {
+        now: NOW,
         schedule: Some(Box::new(ScheduleView { backups })),
         ..snapshot_of(resource)
     }
@@ -269,4 +272,40 @@ fn the_newest_backups_stay_as_many_as_the_schedule_keeps() {
     }
     let only = snapshot(limited(Some(1)), backups(&[NAME]));
     assert_eq!(rules(deletes(NAME, uid), &only), ["Backup"]);
+}
+
+#[test]
+fn no_backup_is_named_by_a_time_that_has_not_come() {
+    let tells = |name: &str| {
+        let run = ScheduledRun {
+            id: name.to_owned(),
+            at: String::new(),
+        };
+        let status = Box::new(BackupScheduleStatus {
+            run: Some(run),
+            ..BackupScheduleStatus::default()
+        });
+        let mut tells = action(Effect::Schedule(ScheduleEffect::UpdateStatus { status }));
+        tells.pre.resource_version = Some("7".to_owned());
+        tells
+    };
+    let alone = snapshot(own(), Vec::new());
+    for name in [NAME, "a-20261125032959"] {
+        assert_eq!(rules(makes(name, template()), &alone), [""; 0], "{name}");
+        assert_eq!(rules(tells(name), &alone), [""; 0], "{name}");
+    }
+    for name in ["a-20261125033001", "a-20270101000000", "a-120261125033000"] {
+        assert_eq!(rules(makes(name, template()), &alone), ["Backup"], "{name}");
+        assert_eq!(rules(tells(name), &alone), ["Backup"], "{name}");
+    }
+    // By the clock of then it was due.
+    let mut set_back = alone;
+    set_back.resource.status = json!({"run": {"id": "a-20261125033001"}});
+    let known = "a-20261125033001";
+    assert_eq!(rules(makes(known, template()), &set_back), [""; 0]);
+    assert_eq!(rules(tells(known), &set_back), [""; 0]);
+    assert_eq!(
+        rules(makes("a-20261125033002", template()), &set_back),
+        ["Backup"]
+    );
 }

@@ -1,6 +1,6 @@
 //! A rehearsal is of an own backup, with own images, and written down before.
 
-use contract::Rehearse;
+use contract::{RehearsalPod, RehearsalState, Rehearse};
 
 use super::*;
 use crate::backup::RehearsalHead;
@@ -11,6 +11,7 @@ const NEW: &str = "dir/etcd.backup_v10_2026-11-21-18:00:00";
 fn snapshot() -> Snapshot {
     let mut snapshot = backup(60);
     snapshot.operator_image = Some("binnacle:dev".to_owned());
+    snapshot.resource.spec["backupPolicy"]["verify"] = json!("restore");
     snapshot
 }
 
@@ -118,6 +119,48 @@ fn a_rehearsal_is_written_down_before_and_ends_only_itself() {
     assert_eq!(refusals(vec![end("0a1b")], &snapshot()), "");
     assert_eq!(refusal(&end("0a1b"), &written_down(true)), "");
     assert!(!refusal(&end("0a1c"), &written_down(true)).is_empty());
+}
+
+#[test]
+fn a_rehearsal_is_asked_for_and_alone() {
+    let begin = || vec![rehearse(wanted())];
+    let mut unwanted = snapshot();
+    for policy in [json!(null), json!("never")] {
+        unwanted.resource.spec["backupPolicy"]["verify"] = policy;
+        let words = refusals(begin(), &unwanted);
+        assert!(words.contains("verify does not ask for it"), "{words}");
+    }
+    let held = |run: &str, over: bool, pod: Observed<RehearsalPod>| {
+        let mut snapshot = snapshot();
+        snapshot.resource.status["rehearsalRun"] = json!({"id": run, "over": over});
+        if let Some(view) = &mut snapshot.backup {
+            view.rehearsal = pod;
+        }
+        snapshot
+    };
+    let there = |deleted| {
+        Observed::Seen(RehearsalPod {
+            state: RehearsalState::Running {
+                doing: "it fetches".to_owned(),
+            },
+            deleted,
+        })
+    };
+    let silent = Observed::Unknown("no answer".to_owned());
+    let mut late = held("0a1b", false, Observed::Absent);
+    assert_eq!(refusals(begin(), &late), "");
+    late.resource.spec["backupPolicy"]["verify"] = json!(null);
+    assert_eq!(refusals(begin(), &late), "", "it was begun before");
+    for (world, expected) in [
+        (held("0a1c", false, Observed::Absent), "another rehearsal"),
+        (held("0a1c", true, there(true)), "another rehearsal"),
+        (held("0a1b", true, Observed::Absent), "it has ended"),
+        (held("0a1b", false, there(false)), "its pod is there"),
+        (held("0a1b", false, silent), "nobody knows whether"),
+    ] {
+        let words = refusals(begin(), &world);
+        assert!(words.contains(expected), "{words}");
+    }
 }
 
 #[test]
