@@ -39,12 +39,7 @@ pub(crate) fn violations(history: &History) -> Vec<Violation> {
 /// What no module may bring about, however it decides. How many members evictions leave is up to the module, within bounds; so
 /// is whether it waits, for a backup or for who may come back.
 pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
-    let forgive = |truth: &mut Truth| {
-        truth.unsaved.clear();
-        for member in &mut truth.members {
-            member.silent = None;
-        }
-    };
+    let forgive = |truth: &mut Truth| truth.unsaved.clear();
     match fact {
         Fact::Refused { .. } | Fact::Spun { .. } | Fact::Stirred { .. } | Fact::Said { .. } => None,
         Fact::Elected { .. } | Fact::Deed { .. } | Fact::Trespassed { .. } => {
@@ -53,7 +48,7 @@ pub(crate) fn unsafe_deed(fact: &Fact) -> Option<Violation> {
                 forgive(before);
                 late.as_deref_mut().into_iter().for_each(forgive);
             }
-            judge_safety(&fact)
+            judge_safety(&fact).filter(|found| found.promise != Promise::PassingAreAwaited)
         }
     }
 }

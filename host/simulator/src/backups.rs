@@ -122,18 +122,6 @@ impl World {
         self.changed = true;
     }
 
-    /// Notes who serves at this look. Only who begins a restore has to know since when somebody does not.
-    pub(crate) fn note_serving(&mut self) {
-        let mut faults = self.plan.faults.iter();
-        if !faults.any(|planned| matches!(planned.fault, Fault::Restore(_))) {
-            return;
-        }
-        let peers = self.peers();
-        let synced = peers.iter().filter(|peer| peer.synced);
-        let serving = synced.filter_map(|peer| Some((self.etcd.data(peer.disk)?.me, self.now)));
-        self.served_at.extend(serving);
-    }
-
     /// What a new status means for the EtcdRestore that it is with, and for what clients may expect.
     pub(crate) fn follow_restoration(&mut self, status: &EtcdClusterStatus) {
         let Some(next) = &status.restoration else {

@@ -186,8 +186,6 @@ pub struct MemberTruth {
     pub id: MemberId,
     /// Its name.
     pub name: String,
-    /// How long ago a look last found it serving, in milliseconds, where people may ask for a restore.
-    pub silent: Option<i64>,
     /// It has no vote.
     pub learner: bool,
     /// It has run.

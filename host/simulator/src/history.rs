@@ -224,7 +224,6 @@ impl Operator {
         let stands_still = self.previous.is_some()
             && (!world.api || is_during(world, Fault::StaleCache) || self.lags && world.rng.bool());
         let snapshot = world.snapshot(self.previous.take(), stands_still, &self.outcomes);
-        world.note_serving();
         let old = self.behind.as_mut().map(|behind| behind.look(&snapshot));
         let decided_on = echo.as_ref().or(old.as_ref()).unwrap_or(&snapshot);
         let decision = decide(decided_on);

@@ -75,8 +75,6 @@ pub(crate) struct World {
     pub(crate) strangers: Strangers,
     /// When the last budget of one that is gone was collected.
     pub(crate) budget_went: Option<i64>,
-    /// When a look last found each member serving, where people may ask for a restore.
-    pub(crate) served_at: BTreeMap<contract::MemberId, i64>,
     writes: u32,
 }
 
@@ -163,7 +161,6 @@ impl World {
             store: true,
             strangers: Strangers::default(),
             budget_went: None,
-            served_at: BTreeMap::new(),
             writes: 0,
         }
     }
@@ -216,7 +213,6 @@ impl World {
             store,
             strangers,
             budget_went,
-            served_at,
             writes,
         } = self;
         (
@@ -232,7 +228,7 @@ impl World {
         )
             .hash(hasher);
         (acknowledged, electing, founded, writes).hash(hasher);
-        (stored, proven, strangers, budget_went, served_at).hash(hasher);
+        (stored, proven, strangers, budget_went).hash(hasher);
         format!("{restores:?} {guard:?}").hash(hasher);
         let late = late
             .iter()

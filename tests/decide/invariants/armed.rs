@@ -150,7 +150,6 @@ fn voter(number: u64) -> MemberTruth {
     MemberTruth {
         id: id(number),
         name: name(number),
-        silent: None,
         learner: false,
         started: true,
         healthy: true,

@@ -8,8 +8,6 @@ use simulator::{Deed, MemberTruth, Truth};
 use super::{Promise, Violation, violation};
 use crate::goal::majority;
 
-/// Who is gone for less may come back by itself.
-const PASSING_MS: i64 = 300_000;
 
 pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     if before.paused {
@@ -157,17 +155,16 @@ pub(super) fn weakly_guarded(at: i64, deed: &Deed, before: &Truth) -> Option<Vio
     )
 }
 
-/// Nobody consented to give up what the cluster has. One asleep has it all; one without a quorum may have it in a moment, where
-/// enough of its voters have their disks and served just now.
+/// Nobody consented to give up what the cluster has. One without a quorum has it, too, and may go on from it, where enough of
+/// its voters have their disks.
 fn gives_up(at: i64, before: &Truth) -> Option<Violation> {
     before.cluster?;
     let voters = before.members.iter().filter(|member| !member.learner);
     let needed = majority(voters.clone().count());
-    let intact = voters.filter(|one| one.intact);
-    let is_passing = |one: &&MemberTruth| one.silent.is_some_and(|silent| silent < PASSING_MS);
-    let promise = if before.confirmed || (before.asleep && intact.clone().count() >= needed) {
+    let kept = voters.filter(|one| one.intact && !one.condemned).count() >= needed;
+    let promise = if before.confirmed || (before.asleep && kept) {
         Promise::LivingAreKept
-    } else if intact.filter(is_passing).count() >= needed {
+    } else if kept {
         Promise::PassingAreAwaited
     } else {
         return None;

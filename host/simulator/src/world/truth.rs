@@ -97,7 +97,6 @@ impl World {
                     let condemned = claim.is_some_and(|claim| claim.api.deleted.is_some());
                     MemberTruth {
                         id: row.id,
-                        silent: self.served_at.get(&row.id).map(|at| self.now - at),
                         name,
                         learner: row.learner,
                         started: row.started,

@@ -178,10 +178,19 @@ fn a_quorum_that_may_come_back_is_waited_for() {
     let away = away.settle().with(proven());
     assert_eq!(stage(&away), Some(RestorationStage::Waiting));
     assert!(recovering(&away).2.contains("may come back by itself"));
+    let later = away.clone().later(400);
+    assert_eq!(stage(&later), Some(RestorationStage::Waiting));
+    let message = recovering(&later).2;
+    assert!(
+        message.contains("3 of the 3 members that vote in cluster c1 have their disks")
+            && message.contains("To consent: kubectl"),
+        "{message}"
+    );
+    let lost = away.without_volume(1).without_volume(2).later(400);
     assert_eq!(
-        stage(&away.later(400)),
+        stage(&lost),
         Some(RestorationStage::Stopping),
-        "nobody came back"
+        "nobody can come back"
     );
 }
 

@@ -154,11 +154,11 @@ fn of_waiting() -> Vec<Case> {
     let waits = |act: RiskyAct| but(cluster(3), |truth| truth.unsaved = vec![act]);
     let asked = |truth: Truth| but(truth, |truth| truth.replaced = true);
     let stopped = |truth: Truth| but(truth, |truth| truth.size = 0);
-    let silent = |since: i64| {
+    let down_with = |disks: u64| {
         but(cluster(3), |truth| {
             truth.confirmed = false;
             for member in &mut truth.members {
-                member.silent = Some(since);
+                member.intact = member.id <= id(disks);
             }
         })
     };
@@ -196,21 +196,21 @@ fn of_waiting() -> Vec<Case> {
             "a living cluster is given up, and nobody consented",
             Deed::GaveUp,
             cluster(3),
-            but(cluster(3), |truth| truth.confirmed = false),
+            asked(cluster(3)),
         ),
         one(
             Promise::PassingAreAwaited,
-            "a cluster that lost its quorum a moment ago is given up, and nobody consented",
+            "a cluster whose voters have their disks is given up, and nobody consented",
             Deed::GaveUp,
-            silent(299_999),
-            silent(300_000),
+            down_with(2),
+            down_with(1),
         ),
         one(
             Promise::LivingAreKept,
             "a cluster asleep is given up, and nobody consented",
             Deed::GaveUp,
-            but(silent(900_000), asleep),
-            asked(but(silent(900_000), asleep)),
+            but(down_with(3), asleep),
+            asked(but(down_with(3), asleep)),
         ),
     ]
 }

@@ -219,6 +219,9 @@ fn why_not_formed(
         .iter()
         .filter(|member| member.disk == Disk::Kept)
         .find(|member| member.pod.is_some_and(|pod| pod.claim.is_none()));
+    let voters = living.voters().count();
+    let kept = living.voters().filter(|member| member.disk == Disk::Kept);
+    let kept = kept.count();
     let (kind, what) = if answers {
         (
             FindingKind::Blocked,
@@ -232,10 +235,14 @@ fn why_not_formed(
     } else if !consent::is_lost_for_good(situation, living) {
         (
             FindingKind::Waiting,
+            format!("the quorum of cluster {cluster_id} may come back by itself."),
+        )
+    } else if kept >= quorum(voters) {
+        (
+            FindingKind::Blocked,
             format!(
-                "the quorum of cluster {cluster_id} may come back by itself. It goes on when that is clear: when disks \
-                 are lost, or members were down for {} s.",
-                crate::step::repair::BEFORE_REPLACEMENT.0 / 1000
+                "{kept} of the {voters} members that vote in cluster {cluster_id} have their disks, and what is on them would \
+                 be given up. They go on from them when they run again."
             ),
         )
     } else if let Some(member) = lossy {

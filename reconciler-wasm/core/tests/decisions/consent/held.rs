@@ -83,7 +83,15 @@ fn a_restore_does_not_wait_for_a_recovery_whose_survivor_lost_its_disk() {
     let gone = || forcing().without_volume(0);
     let words = blocked(&gone());
     assert!(words.contains("by an EtcdRestore"), "{words}");
-    assert_eq!(restoring(gone()), Some(RestorationStage::Stopping));
+    assert_eq!(
+        restoring(gone()),
+        Some(RestorationStage::Waiting),
+        "the two others have their disks"
+    );
+    assert_eq!(
+        restoring(gone().without_volume(1)),
+        Some(RestorationStage::Stopping)
+    );
     let mut running = claim_going(forcing(), 0);
     running.snapshot.objects.pods = healthy(1).snapshot.objects.pods;
     assert_eq!(restoring(running), Some(RestorationStage::Waiting));
