@@ -10,7 +10,6 @@ use contract::{
 use serde_json::json;
 
 use crate::fact::{Deed, Fact, Truth};
-use crate::plan::Fault;
 use crate::timers::Timer;
 use crate::world::{NAME, World};
 

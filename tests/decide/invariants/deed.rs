@@ -8,7 +8,6 @@ use simulator::{Deed, MemberTruth, Truth};
 use super::{Promise, Violation, violation};
 use crate::goal::majority;
 
-
 pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     if before.paused {
         return violation(Promise::PausedIsStill, at, format!("{deed:?}"));

@@ -165,7 +165,7 @@ fn of_deeds_after_a_loss() -> Vec<Case> {
             truth.restoring = Some(RestorationStage::Filling);
         }),
         case(
-            "the pod of a member that serves goes for size 3",
+            "the pod of a member that runs goes for size 3",
             done(Deed::DeletedPod(name(3)), serving(3)),
             done(Deed::DeletedPod(name(3)), serving(0)),
         ),
@@ -183,7 +183,7 @@ fn followed(truth: Truth) -> Truth {
 /// A member answers though the quorum is lost.
 fn serving(size: i64) -> Truth {
     with(but(lost(), |truth| truth.size = size), 3, |member| {
-        member.healthy = true;
+        member.release = Some(Release::new(6, 16));
         member.learner = true;
     })
 }
