@@ -90,7 +90,7 @@ fn a_restore_does_not_wait_for_a_recovery_whose_survivor_lost_its_disk() {
     );
     assert_eq!(
         restoring(gone().without_volume(1)),
-        Some(RestorationStage::Stopping)
+        Some(RestorationStage::Filling)
     );
     let mut running = claim_going(forcing(), 0);
     running.snapshot.objects.pods = healthy(1).snapshot.objects.pods;
