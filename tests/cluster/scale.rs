@@ -203,6 +203,14 @@ async fn cut_off(scenario: &mut Scenario) -> Result<()> {
         let to = testbed.pod_address(namespace, to).await?.to_string();
         testbed.refuse_way(namespace, from, &to, PEERS).await?;
     }
+    // A connection that stands may deliver once more.
+    wait::until("the last entry to arrive", soon, async || {
+        etcd.put("count", "unheard").await?;
+        let (sent, received) = follows().await?;
+        ensure!(sent != received, "entry {sent} arrived");
+        Ok(())
+    })
+    .await?;
     cluster.edit(json!({"paused": false})).await?;
     let words = ["receives nothing from it", "network policy"];
     cluster
