@@ -110,7 +110,10 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             before,
             lost,
             late,
-        } if !(lost.is_empty() || late.is_some() && is_of_one_who_left(deed, before)) => {
+        } if !(lost.is_empty()
+            || is_consented(deed, before)
+            || late.is_some() && is_of_one_who_left(deed, before)) =>
+        {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
             );
@@ -169,6 +172,17 @@ fn is_of_one_who_left(deed: &Deed, before: &Truth) -> bool {
         return false;
     };
     before.members.iter().all(|member| member.name != *name)
+}
+
+/// Whose member is stopped because a person consented to go on from another one, and to lose what that one does not have.
+fn is_consented(deed: &Deed, before: &Truth) -> bool {
+    let Deed::DeletedPod(name) = deed else {
+        return false;
+    };
+    let survivor = before.recovering.as_deref();
+    !before.confirmed
+        && survivor.is_some_and(|survivor| survivor != name)
+        && before.consent.as_deref() == survivor
 }
 
 #[expect(

@@ -68,9 +68,9 @@ pub(super) fn offer(situation: &Situation<'_>, living: &Living<'_>) -> Option<St
     });
     Some(match (candidate, answering.first()) {
         (Some(candidate), _) => format!(
-            "Or go on from {} alone, which has the newest data of those that answer; writes that it does not have are \
-             lost. To consent: {}",
+            "Or go on from {} alone, {}; writes that it does not have are lost. To consent: {}",
             candidate.name,
+            merit(situation, living, candidate),
             command(situation, Some((id, candidate.name)))
         ),
         (None, Some(member)) => format!(
@@ -80,6 +80,20 @@ pub(super) fn offer(situation: &Situation<'_>, living: &Living<'_>) -> Option<St
         ),
         (None, None) => "No member that answers could be gone on from.".to_owned(),
     })
+}
+
+/// What speaks for going on from this member, and what would go with the pod of another one that has more.
+fn merit(situation: &Situation<'_>, living: &Living<'_>, candidate: &Member<'_>) -> String {
+    let index = raft_index(situation, candidate);
+    let mut others = living.voters().filter(|member| member.answers());
+    match others.find(|member| raft_index(situation, member) > index) {
+        None => "which has the newest data of those that answer".to_owned(),
+        Some(newer) => format!(
+            "whose data is on a volume claim that stays. {0} has newer data, which goes with its pod: save it first \
+             (kubectl port-forward {0} 2379, then etcdctl snapshot save FILE)",
+            newer.name
+        ),
+    }
 }
 
 fn raft_index(situation: &Situation<'_>, member: &Member<'_>) -> u64 {

@@ -128,6 +128,15 @@ fn of_writes() -> Vec<Case> {
         })
     };
     let gone = || Deed::DeletedClaim(name(4));
+    let stopped = |consent: u64| {
+        but(took(Deed::DeletedPod(name(2)), vec![7], false), |fact| {
+            if let Fact::Deed { before, .. } = fact {
+                before.confirmed = false;
+                before.recovering = Some(name(1));
+                before.consent = Some(name(consent));
+            }
+        })
+    };
     let case = |what, breaks, harmless| Case::new(Promise::NoWriteIsLost, what, breaks, harmless);
     vec![
         case("a leader lacks a write", elected(vec![7]), elected(vec![])),
@@ -135,6 +144,11 @@ fn of_writes() -> Vec<Case> {
             "the last copy of a write is deleted",
             took(gone(), vec![7], false),
             took(gone(), vec![], false),
+        ),
+        case(
+            "the last copy goes with a pod that is stopped for a consent to another member",
+            stopped(3),
+            stopped(1),
         ),
         case(
             "a late request deletes the last copy, and its member is listed",

@@ -35,6 +35,28 @@ fn the_candidate_is_the_one_with_the_highest_raft_index() {
 }
 
 #[test]
+fn who_has_newer_data_that_goes_with_its_pod_is_named_beside_the_candidate() {
+    let mut world = healthy(5).wiped(0).wiped(1).wiped(2).without_list();
+    for (index, raft) in [(3, 1000), (4, 1001)] {
+        if let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[index].status {
+            status.raft_index = raft;
+        }
+    }
+    if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+        for volume in volumes.iter_mut().filter(|one| one.name == member(4)) {
+            volume.deleted = Some(volume.created);
+        }
+    }
+    let words = condition(&world, "Blocked").2;
+    assert!(words.contains("go on from shop-m3 alone"), "{words}");
+    assert!(
+        words.contains("shop-m4 has newer data, which goes with its pod: save it first")
+            && words.contains("port-forward shop-m4 2379"),
+        "{words}"
+    );
+}
+
+#[test]
 fn without_a_consent_nothing_happens_however_long() {
     assert_eq!(effects(&lost().later(1_000_000).decide()), [""; 0]);
 }
