@@ -1,4 +1,4 @@
-//! Foreign bytes: whatever reads some answers each input, in time, and without a panic.
+//! Foreign bytes: whatever reads some answers each input without a panic.
 //!
 //! Each target reads its committed corpus, `corpus/TARGET`, and then edited documents of it. With
 //! `BOLERO_RANDOM_TEST_TIME_MS` it does so for longer, and `cargo bolero test` lets coverage lead the edits. An input that

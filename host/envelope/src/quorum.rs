@@ -115,11 +115,12 @@ impl<'a> Votes<'a> {
 
     /// Whether it said itself that it does not serve. One that is silent may be out of reach for the operator alone.
     pub(crate) fn serves_nobody(&self, member: &Member) -> bool {
-        let answers = self.etcd.endpoints.iter().filter(|one| {
+        let mut endpoints = self.etcd.endpoints.iter();
+        let is_heard = endpoints.any(|one| {
             let status = one.status.seen();
             status.is_some_and(|status| status.member_id == member.id)
         });
-        !self.serves(member) && answers.count() > 0
+        is_heard && !self.serves(member)
     }
 
     fn serves_at(&self, endpoint: &Endpoint, member: &Member) -> bool {

@@ -143,7 +143,7 @@ pub enum Refusal {
         /// The path of the field.
         field: String,
     },
-    /// Outside of the `restricted` Pod Security Standard, and not asked for by the spec.
+    /// Another security context than the spec asks for, or, where it asks for none, than the operator's own.
     PodSecurity {
         /// The pod.
         name: String,
