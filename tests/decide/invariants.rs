@@ -13,7 +13,7 @@ mod told;
 use simulator::{Deed, Fact, History, Truth};
 
 pub(crate) use self::armed::can_break;
-use self::deed::{judge_deed, judge_late, weakly_guarded};
+use self::deed::{is_given_up, judge_deed, judge_late, weakly_guarded};
 pub(crate) use self::end::busy_while_hopeless;
 use self::end::judge_end;
 pub(crate) use self::promise::Promise;
@@ -179,10 +179,7 @@ fn is_consented(deed: &Deed, before: &Truth) -> bool {
     let Deed::DeletedPod(name) = deed else {
         return false;
     };
-    let survivor = before.recovering.as_deref();
-    !before.confirmed
-        && survivor.is_some_and(|survivor| survivor != name)
-        && before.consent.as_deref() == survivor
+    is_given_up(name, before) && before.consent == before.recovering
 }
 
 #[expect(

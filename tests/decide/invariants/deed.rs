@@ -301,7 +301,7 @@ fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation
 }
 
 /// Who consented to go on from one member gave up what the others have, once that is under way and as long as it is needed.
-fn is_given_up(name: &str, before: &Truth) -> bool {
+pub(super) fn is_given_up(name: &str, before: &Truth) -> bool {
     let survivor = before.recovering.as_deref();
     !before.confirmed && survivor.is_some_and(|survivor| survivor != name)
 }
