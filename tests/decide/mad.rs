@@ -63,6 +63,7 @@ fn deed(snapshot: &Snapshot, whim: &mut Whim) -> Option<Action> {
         }
         5 => {
             pre.scaled_to_zero = true;
+            pre.departed = (whim.pick(2) == 0).then(|| name.to_owned());
             pre.claim_uid = snapshot
                 .objects
                 .volumes

@@ -1,6 +1,6 @@
 //! What is read again immediately before an effect, and which effect needs what. The host fills [`Fresh`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::{
     Action, BackupEffect, BeingRestored, Birth, Child, ClusterId, Effect, EtcdView, ObjectKind,
@@ -76,8 +76,8 @@ pub struct ResourceHead {
     pub recovery: Option<Recovery>,
     /// `status.restoration`, if it can be read.
     pub restoration: Option<Restoration>,
-    /// Members that `status.memberRecords` says vote.
-    pub voters: u32,
+    /// Names of the members that `status.memberRecords` says vote.
+    pub voters: BTreeSet<String>,
     /// The disks of members by their names, as `status.memberRecords` has them.
     pub disks: BTreeMap<String, String>,
     /// `spec.TLS` asks for certificates between members.
@@ -161,10 +161,11 @@ fn disks(resource: &Resource) -> BTreeMap<String, String> {
 }
 
 /// Members that the status remembers as voters; none where it cannot be read.
-fn voters(resource: &Resource) -> u32 {
-    let voters =
-        records(resource).filter(|record| record.get("role").is_some_and(|role| role == "Voter"));
-    u32::try_from(voters.count()).unwrap_or(u32::MAX)
+fn voters(resource: &Resource) -> BTreeSet<String> {
+    records(resource)
+        .filter(|record| record.get("role").is_some_and(|role| role == "Voter"))
+        .filter_map(|record| Some(record.get("name")?.as_str()?.to_owned()))
+        .collect()
 }
 
 fn asks_for_secure_peers(resource: &Resource) -> bool {
@@ -345,7 +346,8 @@ fn restore_of(action: &Action) -> Option<RestoreRef> {
     action.pre.restore.clone()
 }
 
-/// Whether a precondition is about etcd. At birth a departed member is one that is not in the plan.
+/// Whether a precondition is about etcd. At birth a departed member is one that is not in the plan, and in a cluster that
+/// sleeps one that the status does not remember.
 pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
     let Preconditions {
         resource_uid: _,
@@ -360,7 +362,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         touches,
         healthy_voters,
         departed,
-        scaled_to_zero: _,
+        scaled_to_zero,
         run: _,
         recovery: _,
         restore: _,
@@ -371,7 +373,7 @@ pub(crate) fn asks_etcd(pre: &Preconditions) -> bool {
         || leader.is_some()
         || touches.is_some()
         || healthy_voters.is_some()
-        || (departed.is_some() && birth_token.is_none())
+        || (departed.is_some() && birth_token.is_none() && !scaled_to_zero)
 }
 
 /// The claim a pod would mount.

@@ -31,7 +31,7 @@
 //! | ReleasePeer | `departed`, `clusterId`, `members` |
 //! | SetImage | `object` (present), `objectVersion`, and `touches`, `clusterId`, `members`, `healthyVoters`, without which it is good only for a pod whose container does not run |
 //! | Delete a claim | `object` (present), and `departed` or `birthToken` |
-//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `claimUid` alone, which is good only for a pod that does not run; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk, and for one that would found the cluster anew on an empty disk |
+//! | Delete a pod | `object` (present), and one of: `departed`; `birthToken`; `touches`, `clusterId`, `members`, `healthyVoters`; `scaledToZero`, `claimUid`; `scaledToZero`, `departed`; `claimUid` alone, which is good only for a pod that does not run; `recovery`, of the survivor with `claimUid`; `restore`; nothing, which is good only for a pod that has ended and keeps its disk, and for one that would found the cluster anew on an empty disk |
 //! | Delete another child | `object` (present) |
 //! | AddLearner | `clusterId`, `members`, `healthyVoters` |
 //! | Promote | the same; the host asks [`has_received`] once more, of an entry that it appends |

@@ -177,7 +177,7 @@ fn missing(effect: &Effect, pre: &Preconditions, before: &[Action]) -> Vec<&'sta
 pub(crate) fn relies_on_claim(pre: &Preconditions) -> bool {
     let is_next = pre.departed.is_none() && pre.birth_token.is_none() && pre.restore.is_none();
     let is_named = pre.claim_uid.is_some() || (pre.touches.is_some() && !pre.recovery);
-    pre.scaled_to_zero || (is_next && is_named)
+    (pre.scaled_to_zero && pre.departed.is_none()) || (is_next && is_named)
 }
 
 /// Whether an action before this one makes the claim, so that no snapshot can know its uid.

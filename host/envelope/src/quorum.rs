@@ -113,6 +113,17 @@ impl<'a> Votes<'a> {
         endpoints.any(|one| self.serves_at(one, member))
     }
 
+    /// The pod of another member that serves as yet, and is about to be restarted or deleted.
+    pub(crate) fn about_to_end(&self, except: MemberId) -> Option<&'a str> {
+        let mut members = self.membership.members.iter();
+        members.find_map(|member| {
+            let mut endpoints = self.etcd.endpoints.iter();
+            let ends = |one: &&Endpoint| one.terminating && self.serves_at(one, member);
+            let pod = endpoints.find(ends)?.pod.as_str();
+            (member.id != except).then_some(pod)
+        })
+    }
+
     /// Whether it said itself that it does not serve. One that is silent may be out of reach for the operator alone.
     pub(crate) fn serves_nobody(&self, member: &Member) -> bool {
         let mut endpoints = self.etcd.endpoints.iter();

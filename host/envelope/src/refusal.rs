@@ -368,7 +368,7 @@ pub enum Refusal {
         /// The pod.
         pod: String,
     },
-    /// Another member is about to be restarted: the one of this pod.
+    /// Another member is about to be restarted, or to lose its pod: the one of this pod.
     RestartPending(String),
     /// A version that is gone to, and that the spec does not ask for.
     UnaskedVersion(String),

@@ -50,10 +50,12 @@ pub struct Preconditions {
     /// Healthy voters that must remain after the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_voters: Option<u32>,
-    /// The member of this name must not be in the list: for the pod and the disk of one that left.
+    /// The member of this name must not be in the list: for the pod and the disk of one that left. With `scaledToZero` it
+    /// must not be among the voters that the status remembers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departed: Option<String>,
-    /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped and whose claim stays.
+    /// `spec.size` must be 0 and `status.asleepSince` be set: for a pod that is stopped, and whose claim stays or whose member
+    /// left before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scaled_to_zero: bool,
     /// `status.run.id` of the backup or restore must be this one, for what the run does; for a rehearsal

@@ -76,11 +76,11 @@ pub(super) fn check_pod_deletion(
     if pre.birth_token.is_some() {
         return check_unformed(name, pre, etcd);
     }
-    if pre.departed.is_some() {
-        return check_loss(None, living(resource, etcd)?, etcd);
-    }
     if pre.scaled_to_zero {
         return check_stop(name, pre, resource, object);
+    }
+    if pre.departed.is_some() {
+        return check_loss(None, living(resource, etcd)?, etcd);
     }
     if pre.recovery {
         return check_recovery_stop(name, pre, resource, object, etcd);

@@ -103,7 +103,7 @@ fn may_be_shared(name: &str, resource: &ResourceHead, etcd: &EtcdView) -> bool {
         Observed::Unknown(_) => !etcd.endpoints.is_empty(),
     };
     let is_beside = etcd.endpoints.iter().any(|endpoint| endpoint.pod != name);
-    !is_alone || is_beside || resource.voters != 1
+    !is_alone || is_beside || resource.voters.len() != 1
 }
 
 /// The survivor is started alone when nobody else is left who could vote.

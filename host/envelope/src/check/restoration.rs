@@ -210,7 +210,8 @@ fn lives(resource: &ResourceHead, etcd: &EtcdView) -> bool {
         let status = endpoint.status.seen();
         status.is_some_and(|status| recorded == Some(&status.cluster_id))
     });
-    let could_elect = resource.voters > 0 && answering.count() >= quorum(resource.voters) as usize;
+    let voters = u32::try_from(resource.voters.len()).unwrap_or(u32::MAX);
+    let could_elect = voters > 0 && answering.count() >= quorum(voters) as usize;
     leads || confirms || could_elect
 }
 

@@ -1,15 +1,16 @@
 //! Size 0: the one way to stop a quorum on purpose.
 //!
-//! The stored spec must ask for it, what is stopped must be whole when that begins, and each pod's data must be on a
-//! claim that stays.
+//! The stored spec must ask for it, what is stopped must be whole when that begins, and each member's data must be on a
+//! claim that stays. Who is a member, the status remembers from then on.
 
-use contract::{EtcdClusterStatus, EtcdView, Preconditions};
+use contract::{EtcdClusterStatus, EtcdView, MemberRole, Preconditions};
 
 use super::membership::{enough, living, nothing_under_way};
-use crate::quorum::quorum;
+use crate::quorum::{Votes, quorum};
 use crate::{ObjectHead, Refusal, ResourceHead};
 
-/// The status may begin to say that the cluster sleeps only while a quorum of it is awake and nobody is on the way.
+/// The status may begin to say that the cluster sleeps only while a quorum of it is awake and nobody is on the way, and
+/// if it remembers everybody who votes: nobody else's pod keeps anything.
 pub(super) fn check_sleep(
     status: &EtcdClusterStatus,
     resource: &ResourceHead,
@@ -23,11 +24,30 @@ pub(super) fn check_sleep(
     })?;
     let votes = living(resource, etcd)?;
     nothing_under_way(votes.outstanding())?;
-    enough(votes.healthy_without(None), quorum(votes.voters()))
+    enough(votes.healthy_without(None), quorum(votes.voters()))?;
+    all_remembered(status, &votes)
+}
+
+fn all_remembered(status: &EtcdClusterStatus, votes: &Votes<'_>) -> Result<(), Refusal> {
+    let is_remembered = |id| {
+        let mut records = status.member_records.iter();
+        records.any(|record| {
+            let listed = votes.member_named(&record.name);
+            record.role == MemberRole::Voter && listed.is_some_and(|listed| listed.id == id)
+        })
+    };
+    let mut voters = votes.membership().voters();
+    match voters.find(|member| !is_remembered(member.id)) {
+        None => Ok(()),
+        Some(voter) => Err(Refusal::FalseStatus(format!(
+            "members are stopped, and voter {} is not among those that are remembered",
+            voter.name
+        ))),
+    }
 }
 
 /// A member's pod is stopped only if its data stays: its claim was read before, and one whose claim is gone has
-/// never run.
+/// never run. Who left the cluster before it slept has nothing that counts.
 pub(super) fn check_stop(
     name: &str,
     pre: &Preconditions,
@@ -40,6 +60,15 @@ pub(super) fn check_stop(
             &format!("pod {name} is stopped"),
             "the status says so",
         ));
+    }
+    if pre.departed.is_some() {
+        return if resource.voters.contains(name) {
+            Err(Refusal::StillMember {
+                member: name.to_owned(),
+            })
+        } else {
+            Ok(())
+        };
     }
     let is_harmless = |pod: &ObjectHead| {
         pod.claim.as_deref() == Some(name) && (pre.claim_uid.is_some() || !pod.ran)

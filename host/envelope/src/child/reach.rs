@@ -136,7 +136,7 @@ fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     let voters = recorded.and_then(|id| of(Some(id)));
     let voters = match (recorded, voters) {
         (_, Some(list)) => count(list.voters().count()),
-        (Some(_), None) => head.voters,
+        (Some(_), None) => count(head.voters.len()),
         (None, None) => 0,
     };
     // Those of an attempt at a birth that was given up may still answer, and learners are about to vote.
@@ -147,7 +147,10 @@ fn bounds(snapshot: &Snapshot) -> (u32, u32) {
     let asked = asked.filter(|size| *size <= LARGEST).unwrap_or_default();
     let planned = head.birth.map_or(0, |plan| count(plan.members.len()));
     let known = voters.max(asked);
-    let remembered = known.max(head.voters).max(planned).max(answering);
+    let remembered = known
+        .max(count(head.voters.len()))
+        .max(planned)
+        .max(answering);
     let most = quorum(remembered).min(quorum(LARGEST)).max(beside);
     (quorum(known), most)
 }

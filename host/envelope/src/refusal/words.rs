@@ -231,7 +231,7 @@ impl fmt::Display for Refusal {
             ),
             Self::RestartPending(pod) => write!(
                 f,
-                "pod {pod} is about to be restarted with another image: one member at a time"
+                "pod {pod} is about to be restarted or deleted: one member at a time"
             ),
             Self::UnaskedVersion(to) => {
                 write!(f, "the spec does not ask for a version of etcd {to}")

@@ -9,7 +9,7 @@
 //!
 //! # Guarantees
 //! The member list, the claims, the Services and the cluster id stay. A member whose data would go with its pod keeps
-//! the whole cluster awake.
+//! the whole cluster awake. Who left before has nothing to keep, and its pod goes as long as the others can return.
 
 use std::collections::BTreeSet;
 
@@ -208,11 +208,10 @@ pub(super) fn stay_asleep(
             ),
         );
     }
-    let (held, left): (Vec<&Pod>, Vec<&Pod>) = living
-        .pods
-        .values()
-        .copied()
-        .partition(|pod| pod.deleted.is_none() && !is_harmless(living, pod));
+    let (held, left): (Vec<&Pod>, Vec<&Pod>) =
+        living.pods.values().copied().partition(|pod| {
+            pod.deleted.is_none() && why_harmless(situation, living, pod).is_none()
+        });
     for pod in &held {
         step.find_of(
             FindingKind::Blocked,
@@ -260,14 +259,15 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
         let member = living.members.iter().find(|member| member.name == name);
         leader.is_some() && member.and_then(|member| member.id) == leader
     };
-    let mut pods: Vec<&Pod> = living
+    let mut pods: Vec<(&Pod, Harmless)> = living
         .pods
         .values()
         .copied()
-        .filter(|pod| pod.deleted.is_none() && is_harmless(living, pod))
+        .filter(|pod| pod.deleted.is_none())
+        .filter_map(|pod| Some((pod, why_harmless(situation, living, pod)?)))
         .collect();
-    pods.sort_by_key(|pod| leads(&pod.name));
-    for pod in pods {
+    pods.sort_by_key(|(pod, _)| leads(&pod.name));
+    for (pod, why) in pods {
         let volume = living.volumes.get(pod.name.as_str());
         let effect = Effect::Delete {
             kind: ObjectKind::Pod,
@@ -275,18 +275,34 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
             grace_seconds: None,
         };
         let mut action = pre::action(&situation.snapshot.resource, effect).present(&pod.uid);
-        action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
+        match why {
+            Harmless::OnClaim => action.pre.claim_uid = volume.map(|volume| volume.uid.clone()),
+            Harmless::Departed => action.pre.departed = Some(pod.name.clone()),
+        }
         action.pre.scaled_to_zero = true;
         step.actions.push(action);
     }
 }
 
-/// Whether no data goes with the pod: that is on a claim that stays, or it has never run and its claim is gone or lost.
-fn is_harmless(living: &Living<'_>, pod: &Pod) -> bool {
+/// Why no data that counts goes with a pod.
+#[derive(Clone, Copy, Debug)]
+enum Harmless {
+    /// It is on a claim that stays, or the pod has never run and its claim is gone or lost.
+    OnClaim,
+    /// Its member left before the others were stopped, and a quorum of them has its disks.
+    Departed,
+}
+
+fn why_harmless(situation: &Situation<'_>, living: &Living<'_>, pod: &Pod) -> Option<Harmless> {
     let volume = living.volumes.get(pod.name.as_str());
     let is_kept = volume.is_some_and(|volume| volume.stays());
     let is_going = volume.is_some_and(|volume| volume.deleted.is_some());
-    pod.claim.as_deref() == Some(pod.name.as_str()) && (is_kept || (!pod.ran && !is_going))
+    if pod.claim.as_deref() == Some(pod.name.as_str()) && (is_kept || (!pod.ran && !is_going)) {
+        return Some(Harmless::OnClaim);
+    }
+    let is_own = pod.owner.as_deref() == Some(situation.snapshot.resource.uid.as_str());
+    let is_member = living.members.iter().any(|member| member.name == pod.name);
+    (is_own && !is_member && repair::can_return(living)).then_some(Harmless::Departed)
 }
 
 /// Says that members which were stopped on purpose are starting. Says whether that is so.

@@ -250,6 +250,20 @@ fn a_member_whose_container_does_not_run_may_get_another_image_without_a_quorum(
     assert_eq!(rule(&bare, &running(true, lost)), "Running");
 }
 
+/// Found by the simulator: a snapshot from before the restart of another member shows nothing of it.
+#[test]
+fn no_member_is_restarted_while_another_one_is_about_to_be() {
+    let mut other = running(true, fresh());
+    let [first, _, last] = &mut other.etcd.endpoints[..] else {
+        unreachable!("three are asked")
+    };
+    last.terminating = true;
+    assert_eq!(rule(&set_image(0), &other), "");
+    first.terminating = true;
+    assert_eq!(rule(&set_image(0), &other), "RestartPending");
+    assert_eq!(rule(&set_image(0), &other.silent(1)), "TooFewHealthy");
+}
+
 /// Where there is no quorum to spare all the others must be healthy, and the disk stays.
 #[test]
 fn clusters_of_one_and_two_may_be_restarted_too() {

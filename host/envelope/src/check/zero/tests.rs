@@ -1,6 +1,8 @@
 //! Stopping a cluster on a fresh read that agrees, and on each one that does not.
 
-use contract::{Action, ClusterId, Effect, EtcdClusterStatus, ObjectKind, Resource};
+use contract::{
+    Action, ClusterId, Effect, EtcdClusterStatus, MemberRecord, MemberRole, ObjectKind, Resource,
+};
 use serde_json::json;
 
 use crate::check::check;
@@ -19,9 +21,15 @@ fn at_zero() -> Resource {
     resource
 }
 
+fn voter(number: u8) -> MemberRecord {
+    let record = json!({"name": format!("a-{number}"), "role": "Voter", "health": "Healthy"});
+    serde_json::from_value(record).expect("a record")
+}
+
 fn asleep() -> Resource {
     let mut resource = at_zero();
     resource.status["asleepSince"] = json!("2026-01-01T00:00:00Z");
+    resource.status["memberRecords"] = json!((1..=3).map(voter).collect::<Vec<_>>());
     resource
 }
 
@@ -31,6 +39,7 @@ fn begin() -> Action {
         status: Box::new(EtcdClusterStatus {
             cluster_id: Some(CLUSTER_ID),
             asleep_since: Some("2026-01-01T00:00:00Z".to_owned()),
+            member_records: (1..=3).map(voter).collect(),
             ..EtcdClusterStatus::default()
         }),
     });
@@ -73,6 +82,75 @@ fn a_cluster_that_is_not_whole_may_not_begin_to_sleep() {
     let mut other = fresh();
     other.membership().cluster_id = ClusterId(0xff);
     assert_eq!(rule(&begin(), &other), "OtherCluster");
+}
+
+/// From then on nobody but the status can say whose pod keeps something.
+#[test]
+fn a_cluster_sleeps_once_everybody_who_votes_is_remembered() {
+    let of = |change: fn(&mut EtcdClusterStatus)| {
+        let mut begin = begin();
+        let Effect::UpdateStatus { status } = &mut begin.effect else {
+            unreachable!("it is a status")
+        };
+        change(status);
+        rule(&begin, &fresh_of(&at_zero()))
+    };
+    assert_eq!(of(|_| {}), "");
+    assert_eq!(
+        of(|status| status.member_records.truncate(2)),
+        "FalseStatus"
+    );
+    let learns =
+        |status: &mut EtcdClusterStatus| status.member_records[0].role = MemberRole::Learner;
+    assert_eq!(of(learns), "FalseStatus");
+    let renamed =
+        |status: &mut EtcdClusterStatus| status.member_records[0].name = "another".to_owned();
+    assert_eq!(of(renamed), "FalseStatus");
+}
+
+/// Found by the simulator: the pod of a member that had left was seen only after the others were stopped, and its claim
+/// waited for its end.
+#[test]
+fn the_pod_of_a_member_that_left_before_the_others_slept_may_be_stopped() {
+    let left = |resource: &Resource| {
+        let mut left = stop();
+        left.pre.departed = Some("a-3".to_owned());
+        left.pre.claim_uid = None;
+        let mut fresh = fresh_of(resource).silent(1).silent(2).silent(3);
+        fresh.claim = contract::Observed::Absent;
+        if let contract::Observed::Seen(head) = &mut fresh.object {
+            head.ran = true;
+        }
+        assert!(!reads(&left).etcd && reads(&left).claim.is_none());
+        rule(&left, &fresh)
+    };
+    let mut resource = asleep();
+    assert_eq!(left(&resource), "StillMember");
+    resource.status["memberRecords"] = json!([voter(1), voter(2)]);
+    assert_eq!(left(&resource), "");
+    resource.spec["size"] = json!(3);
+    assert_eq!(left(&resource), "Unasked");
+    resource.spec["size"] = json!(0);
+    resource.status["asleepSince"] = json!(null);
+    assert_eq!(left(&resource), "Unasked");
+}
+
+/// A claim is not deleted on what the status remembers alone.
+#[test]
+fn the_claim_of_a_member_that_left_stays_while_the_others_sleep() {
+    let mut claim = action(Effect::Delete {
+        kind: ObjectKind::PersistentVolumeClaim,
+        name: "a-4".to_owned(),
+        grace_seconds: None,
+    });
+    claim.pre.object = present("uid-3");
+    claim.pre.departed = Some("a-4".to_owned());
+    claim.pre.scaled_to_zero = true;
+    let unasked = || contract::Observed::Unknown("not asked for".to_owned());
+    let mut fresh = fresh_of(&asleep());
+    fresh.etcd.membership = unasked();
+    assert!(!reads(&claim).etcd);
+    assert_eq!(rule(&claim, &fresh), "Unread");
 }
 
 /// Else a status that is written while the members sleep would need a quorum.
