@@ -72,10 +72,11 @@ pub(super) fn check_hand_over(
 /// Whether one voter may be down for a while: the others are a quorum or, where one or two vote, all healthy; and none of
 /// them is about to be down as well, which no snapshot of before its restart shows.
 pub(super) fn others_suffice(votes: &Votes<'_>, touched: MemberId) -> Result<(), Refusal> {
-    if let Some(pod) = votes.about_to_end(touched) {
-        return Err(Refusal::RestartPending(pod.to_owned()));
-    }
     let voters = votes.voters();
     let needed = quorum(voters).min(voters.saturating_sub(1));
-    enough(votes.healthy_without(Some(touched)), needed)
+    enough(votes.healthy_without(Some(touched)), needed)?;
+    match votes.about_to_end(touched) {
+        Some(pod) => Err(Refusal::RestartPending(pod.to_owned())),
+        None => Ok(()),
+    }
 }

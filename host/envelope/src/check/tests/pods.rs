@@ -253,15 +253,22 @@ fn a_member_whose_container_does_not_run_may_get_another_image_without_a_quorum(
 /// Found by the simulator: a snapshot from before the restart of another member shows nothing of it.
 #[test]
 fn no_member_is_restarted_while_another_one_is_about_to_be() {
-    let mut other = running(true, fresh());
-    let [first, _, last] = &mut other.etcd.endpoints[..] else {
-        unreachable!("three are asked")
+    let of_five = |ends: usize| {
+        let mut fresh = running(true, fresh());
+        for id in [4, 5] {
+            fresh.membership().members.push(crate::fixtures::member(id));
+            fresh.etcd.endpoints.push(endpoint(id, false));
+        }
+        fresh.etcd.endpoints[ends - 1].terminating = true;
+        let mut action = set_image(3);
+        action.pre.members = Some(fresh.membership().fingerprint());
+        (action, fresh)
     };
-    last.terminating = true;
-    assert_eq!(rule(&set_image(0), &other), "");
-    first.terminating = true;
-    assert_eq!(rule(&set_image(0), &other), "RestartPending");
-    assert_eq!(rule(&set_image(0), &other.silent(1)), "TooFewHealthy");
+    let rule_of = |(action, fresh): (Action, Fresh)| rule(&action, &fresh);
+    assert_eq!(rule_of(of_five(3)), "");
+    assert_eq!(rule_of(of_five(1)), "RestartPending");
+    let (action, fresh) = of_five(1);
+    assert_eq!(rule(&action, &fresh.silent(1)), "");
 }
 
 /// Where there is no quorum to spare all the others must be healthy, and the disk stays.

@@ -22,7 +22,10 @@ fn at_zero() -> Resource {
 }
 
 fn voter(number: u8) -> MemberRecord {
-    let record = json!({"name": format!("a-{number}"), "role": "Voter", "health": "Healthy"});
+    let since = "2026-01-01T00:00:00Z";
+    let record = json!({
+        "name": format!("a-{number}"), "role": "Voter", "health": "Healthy", "since": since, "roleSince": since,
+    });
     serde_json::from_value(record).expect("a record")
 }
 
