@@ -30,6 +30,7 @@ mod recreations;
 mod shelf;
 mod strangers;
 mod told;
+mod unheard;
 
 use court::Court;
 use goal::{is_goal, is_hopeless};

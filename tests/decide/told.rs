@@ -62,6 +62,7 @@ fn a_seed_is_told_in_words() {
         Plan::with_strangers,
         Plan::with_recreations,
         Plan::with_evictions,
+        Plan::with_unheard_members,
         Plan::with_idle_clients,
         Plan::with_numbered_members,
         Plan::with_claims_that_stay,

@@ -241,7 +241,13 @@ impl Operator {
         let names = actions.iter().map(|action| action.effect.name());
         let mut before = self.outcomes.iter();
         let has_failed = before.any(|past| past.outcome != OutcomeKind::Done);
-        let is_new = !is_blind(world) && !stands_still && echo.is_none() && self.behind.is_none();
+        // Whom it does not hear it replaces after a while, at the goal as well.
+        let hears_all = world.kube.unheard.is_empty();
+        let is_new = !is_blind(world)
+            && hears_all
+            && !stands_still
+            && echo.is_none()
+            && self.behind.is_none();
         let stand = (world.moves, world.acknowledged.len());
         if is_new && quiet == Some(stand) && acted {
             world.facts.push(Fact::Stirred {

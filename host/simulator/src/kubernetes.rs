@@ -5,7 +5,7 @@
 
 mod projection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::{
     Child, DisruptionBudget, Millis, Observed, OldSet, Pod, PodPhase, Resource, Service, TlsRole,
@@ -91,6 +91,8 @@ pub(crate) struct Kubernetes {
     pub(crate) nodes: BTreeMap<u32, Node>,
     /// The node whose members reach no others.
     pub(crate) split: Option<u32>,
+    /// Nodes of whose members the operator reaches none.
+    pub(crate) unheard: BTreeSet<u32>,
     counter: u32,
 }
 
@@ -106,6 +108,7 @@ impl Kubernetes {
             sets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             split: None,
+            unheard: BTreeSet::new(),
             counter: 0,
         }
     }
@@ -128,6 +131,12 @@ impl Kubernetes {
     /// Whether what runs there reaches its peers, and they it.
     pub(crate) fn is_among_peers(&self, pod: &Member) -> bool {
         self.is_reachable(pod) && !self.is_split(pod)
+    }
+
+    /// Whether the operator reaches what runs there.
+    pub(crate) fn is_heard(&self, pod: &Member) -> bool {
+        let is_unheard = pod.node.is_some_and(|node| self.unheard.contains(&node));
+        self.is_reachable(pod) && !is_unheard
     }
 
     /// Whether members there reach no others.

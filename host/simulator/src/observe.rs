@@ -166,7 +166,7 @@ impl World {
             .process
             .is_some_and(|process| !process.frozen && process.serves.is_some());
         pod.disk
-            .filter(|_| serves && !self.is_silent(pod) && self.kube.is_reachable(pod))
+            .filter(|_| serves && !self.is_silent(pod) && self.kube.is_heard(pod))
             .and_then(|disk| self.etcd.data(disk))
     }
 

@@ -1,7 +1,7 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]' and [`recreation`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]', [`recreation`]'s and [`unheard`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod deaf;
 mod evictions;
@@ -11,6 +11,7 @@ mod numbered;
 mod recreation;
 mod seed;
 mod strangers;
+mod unheard;
 mod words;
 
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,8 @@ pub enum Fault {
     CutNode(u32),
     /// The members on a node reach no others for a while, and everybody else reaches them.
     Partition(u32),
+    /// The operator reaches no members on a node, until the first such fault is over. They reach one another, and kubelets go on.
+    Unheard(u32),
     /// A node is down for a while.
     StopNode(u32),
     /// A node is gone for ever with its local disks; another one takes its place.

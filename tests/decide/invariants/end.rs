@@ -85,7 +85,8 @@ fn judge_hopeless(history: &History) -> Option<Violation> {
                 | Reason::AwaitingAdoption
         )
     });
-    if !is_asleep && (!said || truth.said_available == Some(true)) {
+    let is_untrue = truth.said_available == Some(true) && !truth.confirmed;
+    if !is_asleep && (!said || is_untrue) {
         return violation(
             Promise::LossIsSaid,
             *at,

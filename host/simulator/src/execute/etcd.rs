@@ -79,7 +79,8 @@ impl World {
             | Effect::Delete { .. }
             | Effect::Issue { .. } => return Err("not an effect on etcd"),
         };
-        self.changed = true;
+        // An entry alone is no event of Kubernetes, by which the operator would look at once.
+        self.changed |= !matches!(effect, Effect::AppendNoop);
         self.settle();
         Ok(deed)
     }

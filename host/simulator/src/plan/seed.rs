@@ -148,6 +148,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         Fault::Freeze(_)
         | Fault::CutNode(_)
         | Fault::Partition(_)
+        | Fault::Unheard(_)
         | Fault::StopNode(_)
         | Fault::NoImages
         | Fault::NoStore

@@ -84,6 +84,7 @@ impl fmt::Display for Fault {
             }
             Self::CutNode(which) => write!(f, "node {which} is cut off"),
             Self::Partition(which) => write!(f, "members on node {which} reach no others"),
+            Self::Unheard(which) => write!(f, "the operator reaches no members on node {which}"),
             Self::StopNode(which) => write!(f, "node {which} is down"),
             Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),
             Self::NoImages => write!(f, "images cannot be pulled"),

@@ -47,14 +47,16 @@ pub(super) fn is_full(cluster: &Cluster, living: &Living<'_>) -> bool {
 }
 
 /// How many are to vote. Without members there is nobody to agree on a smaller list, so size 0 is a concern of its own; but
-/// whose claim goes with its pod leaves before all are stopped, a sole one once another one has its data.
+/// whose claim goes with its pod leaves before all are stopped, a sole one once another one has its data. Where no size can be
+/// followed another member takes its place, and of an even number it is missed by nobody.
 fn wanted(cluster: &Cluster, living: &Living<'_>) -> Option<usize> {
-    match cluster.size? {
-        0 if living.voters().any(reshape::loses_its_disk) => {
-            Some(living.voters().count().saturating_sub(1).max(1))
-        }
-        0 => None,
-        size => Some(size),
+    let is_going = living.voters().any(reshape::loses_its_disk);
+    let voters = living.voters().count();
+    match cluster.size {
+        None if is_going => Some(voters.saturating_sub(1) | 1),
+        Some(0) if is_going => Some(voters.saturating_sub(1).max(1)),
+        None | Some(0) => None,
+        Some(size) => Some(size),
     }
 }
 

@@ -343,6 +343,28 @@ fn one_member_with_its_data_in_the_pod_keeps_the_cluster_awake() {
     assert!(reports(&decision, Reason::InvalidSpec));
 }
 
+/// Found by the simulator: it was said that a new member takes its place, and none came.
+#[test]
+fn where_no_size_can_be_followed_another_member_takes_the_place_of_one_whose_claim_goes() {
+    let of = |voters: usize| {
+        let mut world = healthy(voters).wanting(0);
+        world.pods()[1].claim = None;
+        let now = world.snapshot.now;
+        let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes else {
+            unreachable!("they were listed")
+        };
+        volumes[2].deleted = Some(now);
+        let decision = world.decide();
+        assert!(reports(&decision, Reason::InvalidSpec));
+        effects(&decision).first().cloned().unwrap_or_default()
+    };
+    assert!(of(3).starts_with("AddLearner "), "{}", of(3));
+    assert!(of(4).starts_with("RemoveMember "), "{}", of(4));
+    let mut kept = healthy(3).wanting(0);
+    kept.pods()[1].claim = None;
+    assert_eq!(effects(&kept.decide()), [""; 0]);
+}
+
 #[test]
 fn a_size_that_is_left_out_stops_nobody_and_wakes_nobody() {
     let mut world = healthy(3);

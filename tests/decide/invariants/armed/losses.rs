@@ -56,7 +56,11 @@ fn of_losses() -> Vec<Case> {
             said,
             "who lost its quorum is said to serve",
             end(|history| history.end.truth.said_available = Some(true)),
-            end(|_| {}),
+            // Who goes on alone serves, on a claim that goes with its pod as well.
+            end(|history| {
+                history.end.truth.said_available = Some(true);
+                history.end.truth.confirmed = true;
+            }),
         ),
         Case::new(
             Promise::LossIsRest,
