@@ -6,7 +6,7 @@
 //! [`History`] is facts, and whether they are good is for invariants elsewhere.
 //!
 //! # What is not modelled
-//! Partitions but that of the members on one node from all others, who leave them to themselves; handshakes, alarms for
+//! Partitions but those of the members on one node from all others and of the operator from members; handshakes, alarms for
 //! corrupt data; the EtcdCluster that is deleted and not made again, to which the operator does nothing more. What an
 //! EtcdBackup decides is modelled in a world of its own ([`keep`]); in that of a cluster backups are
 //! there or fail.
