@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use contract::{
     Condition, ConditionStatus, EndpointStatus, EtcdClusterSpec, EtcdClusterStatus, Member,
-    MemberHealth, MemberRecord, MemberRole, Observed, Phase, Snapshot, names,
+    MemberHealth, MemberRecord, MemberRole, Membership, Observed, Phase, Snapshot, names,
 };
 use serde::Deserialize;
 use serde_json::Error;
@@ -168,12 +168,14 @@ impl Seen<'_> {
         let mut untrue = Vec::new();
         // Who is given up for a backup, or belongs to an attempt at a birth that was, is nobody's member any more.
         let cluster = self.stored.cluster_id;
-        let is_shown = self.list().any(|list| Some(list) == cluster);
+        let is_shown = self
+            .confirmed()
+            .is_some_and(|list| Some(list.cluster_id) == cluster);
         if status.cluster_id != cluster || status.restoration.is_some() || cluster.is_none() {
             return untrue;
         }
         let remembered = self.stored.member_records.iter();
-        // Where nobody shows the list, all that voted do.
+        // Where no quorum shows the list, all that voted do: who left may answer with the list of its last day.
         let is_listed = |old: &&MemberRecord| {
             self.row(&old.name).is_some() || (!is_shown && old.role == MemberRole::Voter)
         };
@@ -222,7 +224,7 @@ impl Seen<'_> {
         let lost_vote = is_of_same
             && record.role != MemberRole::Voter
             && old.is_some_and(|old| old.role == MemberRole::Voter)
-            && row.is_none_or(|row| !row.learner);
+            && row.is_none_or(|row| !row.learner || self.confirmed().is_none());
         if lost_vote {
             return Some(format!("member {name} votes, as far as is known"));
         }
@@ -337,6 +339,11 @@ impl Seen<'_> {
                     .iter()
                     .any(|url| names::member_of_url(url) == Some(name))
         })
+    }
+
+    fn confirmed(&self) -> Option<&Membership> {
+        let list = self.snapshot.etcd.membership.seen();
+        list.filter(|list| list.linearizable)
     }
 
     fn list(&self) -> impl Iterator<Item = contract::ClusterId> {

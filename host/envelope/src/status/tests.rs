@@ -245,13 +245,35 @@ fn whoever_voted_goes_on_voting_until_the_list_says_otherwise() {
         let told = demoted(snapshot);
         assert!(told.contains("member a-3 votes"), "{told}");
     }
-    let mut status = honest();
-    status.member_records.pop();
-    let told = words(status, &unread);
+    let forgotten = |snapshot: &Snapshot| {
+        let mut status = honest();
+        status.member_records.pop();
+        words(status, snapshot)
+    };
+    let told = forgotten(&unread);
     assert!(
         told.contains("member a-3 is listed and forgotten"),
         "{told}"
     );
+    // Whoever left before member 3 joined, or before it got its vote, may still run and show the list of that day.
+    let old = |learns: bool, linearizable: bool| {
+        let mut old = snapshot_of(unread.resource.clone());
+        if let Observed::Seen(list) = &mut old.etcd.membership {
+            list.linearizable = linearizable;
+            if learns {
+                list.members[2].learner = true;
+            } else {
+                list.members.pop();
+            }
+        }
+        old
+    };
+    let told = forgotten(&old(false, false));
+    assert!(told.contains("a-3 is listed and forgotten"), "{told}");
+    let told = demoted(&old(true, false));
+    assert!(told.contains("member a-3 votes"), "{told}");
+    assert_eq!(forgotten(&old(false, true)), "");
+    assert_eq!(demoted(&old(true, true)), "");
 }
 
 /// What the status says of plain text is believed while nobody shows etcd's list.
