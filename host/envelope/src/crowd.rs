@@ -8,13 +8,12 @@ use std::collections::BTreeSet;
 use contract::{Child, Decision, Effect, Observed, Snapshot};
 
 use crate::Refusal;
+use crate::quorum::LARGEST;
 
-/// The largest cluster that can be asked for.
-const LARGEST: usize = 7;
 /// Those who serve, those who replace all of them at once, and as many again of each whose deletion somebody holds up.
-const AT_ONCE: usize = 4 * LARGEST;
+const AT_ONCE: usize = 4 * LARGEST as usize;
 /// Of ten restores or recoveries, one after the other, of which none made the cluster whole.
-const GIVEN_UP: usize = 10 * LARGEST;
+const GIVEN_UP: usize = 10 * LARGEST as usize;
 
 /// Adds a refusal where the decision makes pods or claims under new names, and there would be too many names. What is made
 /// under a name that has one of both already makes no more members.

@@ -17,6 +17,9 @@ pub(crate) struct Votes<'a> {
     etcd: &'a EtcdView,
 }
 
+/// As many members as a cluster may be asked to have.
+pub(crate) const LARGEST: u32 = 7;
+
 /// The majority of `voters`.
 pub(crate) const fn quorum(voters: u32) -> u32 {
     voters / 2 + 1

@@ -106,6 +106,10 @@ impl Seen<'_> {
         untrue.extend(settings::untrue(status, stored, &snapshot.resource));
         self.judge_names(status, &mut untrue);
         if status.member_records != stored.member_records {
+            let names = status.member_records.iter().map(|record| &record.name);
+            if names.collect::<BTreeSet<_>>().len() != status.member_records.len() {
+                untrue.push("a member is remembered twice".to_owned());
+            }
             untrue.extend(self.forgotten(status));
             for record in &status.member_records {
                 untrue.extend(self.why_not(record, status));
@@ -166,12 +170,10 @@ impl Seen<'_> {
     /// The listed members of whom what was remembered is gone.
     fn forgotten(&self, status: &EtcdClusterStatus) -> Vec<String> {
         let mut untrue = Vec::new();
-        // Who is given up for a backup, or belongs to an attempt at a birth that was, is nobody's member any more.
+        // Who belongs to a cluster that is given up, or to an attempt at a birth that was, is nobody's member any more.
         let cluster = self.stored.cluster_id;
-        let is_shown = self
-            .confirmed()
-            .is_some_and(|list| Some(list.cluster_id) == cluster);
-        if status.cluster_id != cluster || status.restoration.is_some() || cluster.is_none() {
+        let is_shown = self.confirmed().is_some();
+        if status.cluster_id != cluster || cluster.is_none() {
             return untrue;
         }
         let remembered = self.stored.member_records.iter();
@@ -341,9 +343,10 @@ impl Seen<'_> {
         })
     }
 
+    /// The list of the recorded cluster, if a quorum confirmed it.
     fn confirmed(&self) -> Option<&Membership> {
         let list = self.snapshot.etcd.membership.seen();
-        list.filter(|list| list.linearizable)
+        list.filter(|list| list.linearizable && Some(list.cluster_id) == self.stored.cluster_id)
     }
 
     fn list(&self) -> impl Iterator<Item = contract::ClusterId> {

@@ -46,7 +46,10 @@ impl World {
             }
             Fault::CutNode(which) => self.node_away(which, Node::Cut),
             Fault::Partition(which) => self.kube.split = self.node_numbered(which),
-            Fault::Unheard(which) => self.kube.unheard.extend(self.node_numbered(which)),
+            Fault::Unheard(which) => {
+                let node = self.node_numbered(which);
+                self.kube.unheard.extend(node.map(|node| (index, node)));
+            }
             Fault::StopNode(which) => self.node_away(which, Node::Down),
             Fault::LoseNode(which) => self.lose_node(which),
             Fault::NoImages => self.images = false,
@@ -102,7 +105,9 @@ impl World {
             Fault::Freeze(_) => self.thaw(),
             Fault::CutNode(which) | Fault::StopNode(which) => self.node_back(which),
             Fault::Partition(_) => self.reunite(),
-            Fault::Unheard(_) => self.kube.unheard.clear(),
+            Fault::Unheard(_) => {
+                self.kube.unheard.remove(&index);
+            }
             Fault::NoImages => self.images = true,
             Fault::SlowSync => self.slow = false,
             Fault::Idle => self.idle = false,

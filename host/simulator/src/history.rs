@@ -241,15 +241,11 @@ impl Operator {
         let names = actions.iter().map(|action| action.effect.name());
         let mut before = self.outcomes.iter();
         let has_failed = before.any(|past| past.outcome != OutcomeKind::Done);
+        let is_new = !is_blind(world) && !stands_still && echo.is_none() && self.behind.is_none();
+        let stand = (world.moves, world.acknowledged.len());
         // Whom it does not hear it replaces after a while, at the goal as well.
         let hears_all = world.kube.unheard.is_empty();
-        let is_new = !is_blind(world)
-            && hears_all
-            && !stands_still
-            && echo.is_none()
-            && self.behind.is_none();
-        let stand = (world.moves, world.acknowledged.len());
-        if is_new && quiet == Some(stand) && acted {
+        if is_new && hears_all && quiet == Some(stand) && acted {
             world.facts.push(Fact::Stirred {
                 at: world.now,
                 effects: names.clone().collect(),
@@ -258,7 +254,8 @@ impl Operator {
         }
         // What failed before is told for one look more, and so is what another instance told.
         let is_alone = !is_during(world, Fault::Rival);
-        self.quiet = (is_new && is_alone && !acted && !has_failed).then_some(stand);
+        let is_quiet = is_new && hears_all && is_alone && !acted && !has_failed;
+        self.quiet = is_quiet.then_some(stand);
         let permitted = envelope::permit(&decision, decided_on);
         self.previous = Some(snapshot);
         if let Err(refusals) = permitted {

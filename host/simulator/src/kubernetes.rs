@@ -5,7 +5,7 @@
 
 mod projection;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use contract::{
     Child, DisruptionBudget, Millis, Observed, OldSet, Pod, PodPhase, Resource, Service, TlsRole,
@@ -91,8 +91,8 @@ pub(crate) struct Kubernetes {
     pub(crate) nodes: BTreeMap<u32, Node>,
     /// The node whose members reach no others.
     pub(crate) split: Option<u32>,
-    /// Nodes of whose members the operator reaches none.
-    pub(crate) unheard: BTreeSet<u32>,
+    /// Nodes of whose members the operator reaches none, by the faults that bring it about.
+    pub(crate) unheard: BTreeMap<usize, u32>,
     counter: u32,
 }
 
@@ -108,7 +108,7 @@ impl Kubernetes {
             sets: BTreeMap::new(),
             nodes: BTreeMap::from([(0, Node::Up), (1, Node::Up), (2, Node::Up)]),
             split: None,
-            unheard: BTreeSet::new(),
+            unheard: BTreeMap::new(),
             counter: 0,
         }
     }
@@ -135,8 +135,8 @@ impl Kubernetes {
 
     /// Whether the operator reaches what runs there.
     pub(crate) fn is_heard(&self, pod: &Member) -> bool {
-        let is_unheard = pod.node.is_some_and(|node| self.unheard.contains(&node));
-        self.is_reachable(pod) && !is_unheard
+        let mut unheard = self.unheard.values();
+        self.is_reachable(pod) && !unheard.any(|node| pod.node == Some(*node))
     }
 
     /// Whether members there reach no others.

@@ -89,7 +89,7 @@ pub enum Fault {
     CutNode(u32),
     /// The members on a node reach no others for a while, and everybody else reaches them.
     Partition(u32),
-    /// The operator reaches no members on a node, until the first such fault is over. They reach one another, and kubelets go on.
+    /// The operator reaches no members on a node for a while. They reach one another, and kubelets go on.
     Unheard(u32),
     /// A node is down for a while.
     StopNode(u32),

@@ -5,6 +5,7 @@
 use contract::{AlarmKind, EndpointStatus, EtcdView, MemberId};
 
 use super::membership::{enough, living};
+use super::restart::others_suffice;
 use crate::quorum::{Votes, quorum};
 use crate::{Refusal, ResourceHead};
 
@@ -93,11 +94,7 @@ pub(super) fn check_defragmentation(
     if let Some(member) = votes.outstanding() {
         return Err(Refusal::Outstanding { member });
     }
-    let voters = votes.voters();
-    enough(
-        votes.healthy_without(Some(id)),
-        quorum(voters).min(voters - 1),
-    )
+    others_suffice(&votes, id)
 }
 
 /// An `Alarm` request that ends none is an entry of the log; a member that got its data as a snapshot may wait for one: a

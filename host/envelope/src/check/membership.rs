@@ -7,7 +7,8 @@ use contract::{AlarmKind, EndpointStatus, EtcdView, MemberId, Observed};
 
 use super::alarm::{check_loss, check_vote};
 use super::restart::others_suffice;
-use crate::quorum::{Votes, is_unfinished, quorum};
+use super::zero::unasked;
+use crate::quorum::{LARGEST, Votes, is_unfinished, quorum};
 use crate::{Refusal, ResourceHead};
 
 pub(super) fn check_addition(
@@ -56,6 +57,13 @@ pub(super) fn check_promotion(
     if !member.learner || !votes.is_healthy(member) {
         return Err(Refusal::NotHealthyLearner { member: id });
     }
+    // Who votes in a cluster that sleeps is what its status remembers.
+    if resource.asleep {
+        return Err(unasked(
+            &format!("member {id} gets a vote"),
+            "the cluster is awake",
+        ));
+    }
     check_vote(id, etcd)?;
     nothing_under_way(votes.other_learner(id))?;
     enough(votes.healthy_without(None), quorum(votes.voters()))?;
@@ -96,6 +104,7 @@ pub(super) fn check_removal(
     let is_in_doubt = etcd.is_alarmed(AlarmKind::Corrupt) || resource.taking_over;
     if votes.is_healthy(member) && !is_in_doubt {
         let asked = resource.size.and_then(|size| u32::try_from(size).ok());
+        let asked = asked.filter(|size| *size <= LARGEST);
         enough(votes.voters() - 1, asked.unwrap_or_default())?;
     }
     Ok(())

@@ -16,7 +16,16 @@ pub(super) fn check_sleep(
     resource: &ResourceHead,
     etcd: &EtcdView,
 ) -> Result<(), Refusal> {
-    if status.asleep_since.is_none() || resource.asleep {
+    if status.asleep_since.is_none() {
+        return Ok(());
+    }
+    if status.cluster_id.as_ref() != resource.cluster_id.seen() {
+        return Err(unasked(
+            "members are stopped",
+            "they are of the recorded cluster",
+        ));
+    }
+    if resource.asleep {
         return Ok(());
     }
     asked(resource, || {

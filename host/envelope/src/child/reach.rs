@@ -11,11 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{field, only};
-use crate::quorum::quorum;
+use crate::quorum::{LARGEST, quorum};
 use crate::{Refusal, ResourceHead};
-
-/// As many members as a cluster may have.
-const LARGEST: u32 = 7;
 
 pub(super) fn judge_service(service: &Service, resource: &Resource, refusals: &mut Vec<Refusal>) {
     let kind = ObjectKind::Service;

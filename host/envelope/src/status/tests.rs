@@ -276,6 +276,35 @@ fn whoever_voted_goes_on_voting_until_the_list_says_otherwise() {
     assert_eq!(demoted(&old(true, true)), "");
 }
 
+/// Found by reading: by the word of a restore that nobody asked for a module could forget all who vote.
+#[test]
+fn a_restore_that_is_told_of_lets_nobody_be_forgotten() {
+    let mut resource = resource();
+    resource.status["memberRecords"] = json!([1, 2, 3].map(record));
+    resource.status["clusterId"] = json!(CLUSTER_ID);
+    let mut asleep = snapshot_of(resource);
+    asleep.etcd.membership = Observed::Absent;
+    let mut status = honest();
+    status.member_records.clear();
+    let restoration = json!({
+        "restore": "back", "uid": "uid-back", "stage": "Waiting", "startedAt": "2026-01-01T00:00:00Z",
+    });
+    status.restoration = Some(serde_json::from_value(restoration).expect("a restoration"));
+    let told = words(status, &asleep);
+    for id in 1..=3 {
+        let forgotten = format!("member a-{id} is listed and forgotten");
+        assert!(told.contains(&forgotten), "{told}");
+    }
+}
+
+#[test]
+fn nobody_is_remembered_twice() {
+    check("a member is remembered twice", |status| {
+        let again = status.member_records[0].clone();
+        status.member_records.push(again);
+    });
+}
+
 /// What the status says of plain text is believed while nobody shows etcd's list.
 #[test]
 fn nobody_is_said_to_be_reached_in_plain_text_who_is_not() {

@@ -123,9 +123,12 @@ fn disk(
     old: Option<&MemberRecord>,
 ) -> Option<String> {
     let was_recorded = situation.memory.cluster_id.is_some();
-    if member.is_healthy() && member.id.is_some() && (was_recorded || step.cluster_id.is_some()) {
-        return member.disk_id().map(str::to_owned);
-    }
-    old.filter(|_| was_recorded)
-        .and_then(|old| old.disk.clone())
+    let is_on_it =
+        member.is_healthy() && member.id.is_some() && (was_recorded || step.cluster_id.is_some());
+    let now = member.disk_id().filter(|_| is_on_it).map(str::to_owned);
+    // Somebody may have taken the claim's owner away from under a member that runs.
+    now.or_else(|| {
+        old.filter(|_| was_recorded)
+            .and_then(|old| old.disk.clone())
+    })
 }

@@ -382,6 +382,7 @@ fn try_replace(
             step.look_again(LATER, reason);
             false
         }
+        // It leads still where its node alone is gone from Kubernetes, and what runs there is not.
         Some(leave::Obstacle::Leads) => {
             step.find_of(
                 FindingKind::Waiting,
@@ -389,6 +390,9 @@ fn try_replace(
                 member.name,
                 format!("{message} Waiting for another leader."),
             );
+            if member.answer.is_some() {
+                leave::move_leader(situation, membership, living, member, step);
+            }
             step.look_again(SOON, reason);
             true
         }

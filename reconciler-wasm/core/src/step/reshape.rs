@@ -73,13 +73,15 @@ pub(super) fn rescue(
     living: &Living<'_>,
     step: &mut Step,
 ) -> bool {
+    // A pod that came late waits for a claim that is gone: its member is replaced.
+    let is_stuck = |pod: &Pod, member: &Member<'_>| {
+        !pod.running && pod.deleted.is_none() && (pod.claim.is_none() || member.volume.is_some())
+    };
     let stuck = living.voters().find(|member| {
         !member.is_healthy()
             && is_outdated(cluster, member)
             && !is_to_be_replaced(cluster, member)
-            && member
-                .pod
-                .is_some_and(|pod| !pod.running && pod.deleted.is_none())
+            && member.pod.is_some_and(|pod| is_stuck(pod, member))
     });
     stuck.is_some_and(|member| make_anew(cluster, situation, membership, living, member, step))
 }

@@ -125,6 +125,28 @@ fn a_lost_disk_under_a_dead_node_waits_no_longer_than_one_that_stands() {
     assert_eq!(late, [format!("RemoveMember {}", id(1))]);
 }
 
+/// Its kubelet is gone and ends nothing, and the network is not: it goes on leading, and was waited for, for ever.
+#[test]
+fn who_leads_from_a_pod_that_never_ends_hands_over_before_it_is_replaced() {
+    let mut world = healthy(3);
+    let now = world.snapshot.now;
+    world.pods()[0].deleted = Some(now);
+    let late = world.settle().later(400);
+    let moved = effects(&late.decide());
+    assert_eq!(moved, ["MoveLeader a1"]);
+    assert_eq!(effects(&late.silent(0).decide()), [""; 0]);
+}
+
+/// Somebody took the owner reference away from its claim: it runs on it all the same.
+#[test]
+fn a_healthy_member_keeps_the_disk_that_it_was_remembered_on() {
+    let world = healthy(3).settle();
+    let disk = |world: &World| world.status.member_records[1].disk.clone();
+    let before = disk(&world);
+    assert!(before.is_some());
+    assert_eq!(disk(&world.without_volume(1).settle()), before);
+}
+
 /// The healthy member holds the only copy: nothing of it, and nothing beside it, may be touched.
 #[test]
 fn two_of_three_disks_gone_destroys_nothing() {

@@ -157,6 +157,10 @@ fn a_removal_that_would_cost_the_quorum_is_refused() {
 
 #[test]
 fn as_many_go_on_voting_as_the_spec_asks_for() {
+    // A size that no cluster may have is followed by nobody, and asks for nothing.
+    let mut large = resource();
+    large.spec["size"] = json!(9);
+    assert_eq!(rule(&remove(3), &fresh_of(&large)), "");
     assert_eq!(rule(&remove(3), &fresh()), "TooFewHealthy");
     assert_eq!(rule(&remove(3), &fresh().silent(3)), "");
 }

@@ -1,7 +1,8 @@
 //! Stopping a cluster on a fresh read that agrees, and on each one that does not.
 
 use contract::{
-    Action, ClusterId, Effect, EtcdClusterStatus, MemberRecord, MemberRole, ObjectKind, Resource,
+    Action, ClusterId, Effect, EtcdClusterStatus, MemberId, MemberRecord, MemberRole, ObjectKind,
+    Resource,
 };
 use serde_json::json;
 
@@ -136,6 +137,37 @@ fn the_pod_of_a_member_that_left_before_the_others_slept_may_be_stopped() {
     resource.spec["size"] = json!(0);
     resource.status["asleepSince"] = json!(null);
     assert_eq!(left(&resource), "Unasked");
+}
+
+/// Found by reading: a module could let members vote of whom nothing says that they do, and stop them as some that left.
+#[test]
+fn nobody_gets_a_vote_while_the_others_sleep() {
+    let mut promote = action(Effect::Promote {
+        member: MemberId(4),
+    });
+    promote.pre.cluster_id = Some(CLUSTER_ID);
+    promote.pre.healthy_voters = Some(3);
+    assert_eq!(rule(&promote, &fresh_of(&at_zero()).with_learner()), "");
+    assert_eq!(
+        rule(&promote, &fresh_of(&asleep()).with_learner()),
+        "Unasked"
+    );
+}
+
+/// Of another cluster nobody is remembered, and those of a restore vote without being asked.
+#[test]
+fn no_other_cluster_goes_on_sleeping() {
+    let of = |cluster_id: Option<ClusterId>| {
+        let mut later = begin();
+        let Effect::UpdateStatus { status } = &mut later.effect else {
+            unreachable!("it is a status")
+        };
+        status.cluster_id = cluster_id;
+        rule(&later, &fresh_of(&asleep()))
+    };
+    assert_eq!(of(Some(CLUSTER_ID)), "");
+    assert_eq!(of(None), "Unasked");
+    assert_eq!(of(Some(ClusterId(0xff))), "Unasked");
 }
 
 /// A claim is not deleted on what the status remembers alone.

@@ -132,3 +132,18 @@ fn a_member_whose_pod_others_run_with_or_whose_node_is_gone_is_replaced() {
         assert_eq!(effects(&decision)[0], format!("RemoveMember {}", id(1)));
     }
 }
+
+/// Found by the simulator: the pod came late, onto a claim that was gone by then, and was to be made again on it.
+#[test]
+fn a_pod_without_its_claim_is_not_made_again_for_a_changed_spec() {
+    let down = |world: World| {
+        let mut world = world.silent(1);
+        world.pods()[1].running = false;
+        world
+    };
+    let with_claim = effects(&down(changed(3)).decide());
+    assert_eq!(with_claim, ["Delete Pod shop-m1"]);
+    let without = down(changed(3).without_volume(1)).settle().later(400);
+    let first = effects(&without.decide()).first().cloned();
+    assert_eq!(first, Some(format!("RemoveMember {}", id(1))));
+}
