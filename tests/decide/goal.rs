@@ -13,7 +13,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
     let Ok(size) = usize::try_from(truth.size) else {
         return false;
     };
-    if size == 0 && is_stopped(truth) {
+    if size == 0 && truth.recovering.is_none() && is_stopped(truth) {
         return true;
     }
     // Members that have their data in their pods are not stopped, and stay as many as they are.

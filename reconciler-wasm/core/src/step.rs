@@ -281,6 +281,7 @@ fn formed(
         || !cluster.tls.is_sound()
         || repair::replace(cluster, situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
+        || scale::shed(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
         || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)

@@ -64,7 +64,9 @@ pub(super) fn attend(
         || is_stuck(cluster, situation, living, learner, id)
     {
         let complaint = match learner.health {
-            _ if loses_its_disk => "its volume claim is being deleted or lost",
+            _ if loses_its_disk => {
+                "its volume claim is being deleted, lost or not the cluster's any more"
+            }
             Health::Healthy(_) => hearing::COMPLAINT,
             Health::Unhealthy(_) | Health::Unknown(_) => learner.complaint(),
         };

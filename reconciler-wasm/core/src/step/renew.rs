@@ -55,14 +55,27 @@ pub(super) fn renew(
         return false;
     }
     let voters = living.voters().count();
-    if outdated.iter().any(|member| member.volume.is_none()) || voters < 3 {
+    let is_in_pods = outdated.iter().any(|member| member.volume.is_none());
+    if is_in_pods || voters < 3 {
+        let way = match (is_in_pods, voters < 3) {
+            (false, _) => {
+                "an outage of some seconds, so it is left to you: delete the pods one after the other, each when the others \
+                 are healthy."
+            }
+            (true, false) => {
+                "data that is kept in pods, so it is left to you: delete the pods one after the other, each when as many \
+                 members as spec.size asks for vote and are healthy."
+            }
+            (true, true) => {
+                "data that is kept in pods, of which there are too few: delete none of them. Set spec.size to 3 first; then \
+                 delete the old ones one after the other, each when three members vote and are healthy."
+            }
+        };
         step.find(
             FindingKind::Blocked,
             Reason::AuthoritiesChanged,
             format!(
-                "The authorities of the Secrets changed, and {list} trust the old list until they restart. That would cost {}, \
-                 so it is left to you: delete the pods one after the other, each when the others are healthy.",
-                if voters < 3 { "an outage of some seconds" } else { "data that is kept in pods" }
+                "The authorities of the Secrets changed, and {list} trust the old list until they restart. That would cost {way}"
             ),
         );
         return false;

@@ -5,7 +5,7 @@
 
 mod missing;
 mod oom;
-mod unproven;
+pub(super) mod unproven;
 
 use contract::{Effect, EventType, FindingKind, Membership, Millis, ObjectKind, Pod, Reason};
 
@@ -176,7 +176,9 @@ fn verdict(
     let Some(pod) = member.pod else {
         return podless(cluster, situation, member, down);
     };
-    if has_ended(pod) && pod.claim.is_some() {
+    // Who holds its deletion up may do so for ever.
+    let is_held_up = pod.deleted.is_some() && down >= BEFORE_REPLACEMENT;
+    if has_ended(pod) && pod.claim.is_some() && !is_held_up {
         return Verdict::Wait(
             Reason::PodMissing,
             format!("The pod of {name} has ended; it is being made again."),
@@ -384,12 +386,8 @@ fn try_replace(
         }
         // It leads still where its node alone is gone from Kubernetes, and what runs there is not.
         Some(leave::Obstacle::Leads) => {
-            step.find_of(
-                FindingKind::Waiting,
-                reason,
-                member.name,
-                format!("{message} Waiting for another leader."),
-            );
+            let message = format!("{message} Waiting for another leader.");
+            step.find_of(FindingKind::Waiting, reason, member.name, message);
             if member.answer.is_some() {
                 leave::move_leader(situation, membership, living, member, step);
             }

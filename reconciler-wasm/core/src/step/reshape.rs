@@ -40,10 +40,12 @@ pub(super) fn is_to_be_replaced(cluster: &Cluster, member: &Member<'_>) -> bool 
 
 /// Whether its disk goes with its pod: the claim is being deleted, which Kubernetes does once no pod uses it, and which
 /// cannot be undone, or its volume is gone
-/// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection>).
+/// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection>); or the claim that it
+/// was remembered on is nobody's or somebody else's by now, so that no other pod may be made on it.
 pub(super) fn loses_its_disk(member: &Member<'_>) -> bool {
+    let was_on_one = member.record.is_some_and(|record| record.disk.is_some());
     member.pod.is_some_and(|pod| pod.claim.is_some())
-        && member.volume.is_some_and(|volume| !volume.stays())
+        && member.volume.map_or(was_on_one, |volume| !volume.stays())
 }
 
 /// Whether the pod was started with other certificates than members are started with now; or, where the data cannot move

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use contract::{Effect, FindingKind, Membership, Millis, Reason};
+use contract::{Effect, FindingKind, MemberId, Membership, Millis, Reason};
 
-use super::{LATER, SOON, Step, leave, reshape};
+use super::{LATER, SOON, Step, leave, repair, reshape};
 use crate::assess::{Living, Member, Situation};
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
@@ -37,6 +37,33 @@ pub(super) fn scale(
     } else {
         return false;
     }
+    true
+}
+
+/// Takes out a voter that is down, and was for longer than a member is waited for, where fewer are wanted: no repair may ever
+/// bring it back. Says whether it did.
+pub(super) fn shed(
+    cluster: &Cluster,
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    step: &mut Step,
+) -> bool {
+    let voters = living.voters().count();
+    let leads = living.leader();
+    let mut down = living.voters().filter(|member| {
+        let is_overdue = member.down_for(situation.snapshot.now) >= repair::BEFORE_REPLACEMENT;
+        !member.is_healthy() && is_overdue && member.id != leads
+    });
+    let spared = wanted(cluster, living).map(|wanted| (wanted, wanted + spare(cluster, living)));
+    let (Some((wanted, room)), Some(leaver)) = (spared, down.next()) else {
+        return false;
+    };
+    if voters <= room || leave::why_not(living, leaver).is_some() {
+        return false;
+    }
+    let Some(id) = leaver.id else { return false };
+    take_out(situation, membership, living, (leaver, id), wanted, step);
     true
 }
 
@@ -148,27 +175,32 @@ fn shrink(
         }
         None => {
             let Some(id) = leaver.id else { return };
-            step.find_of(
-                FindingKind::Doing,
-                Reason::ScalingDown,
-                leaver.name,
-                format!(
-                    "{voters} members vote and {wanted} are wanted; {} leaves.",
-                    leaver.name
-                ),
-            );
-            let note = format!("{} left; {} voters remain", leaver.name, voters - 1);
-            leave::remove(
-                situation,
-                membership,
-                living,
-                leaver,
-                id,
-                ("Member Removed", note),
-                step,
-            );
+            take_out(situation, membership, living, (leaver, id), wanted, step);
         }
     }
+}
+
+fn take_out(
+    situation: &Situation<'_>,
+    membership: &Membership,
+    living: &Living<'_>,
+    (leaver, id): (&Member<'_>, MemberId),
+    wanted: usize,
+    step: &mut Step,
+) {
+    let voters = living.voters().count();
+    step.find_of(
+        FindingKind::Doing,
+        Reason::ScalingDown,
+        leaver.name,
+        format!(
+            "{voters} members vote and {wanted} are wanted; {} leaves.",
+            leaver.name
+        ),
+    );
+    let note = format!("{} left; {} voters remain", leaver.name, voters - 1);
+    let why = ("Member Removed", note);
+    leave::remove(situation, membership, living, leaver, id, why, step);
 }
 
 /// Voters that have been healthy for so long that etcd counts them as connected.

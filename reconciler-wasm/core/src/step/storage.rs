@@ -31,8 +31,8 @@ pub(super) fn tell_going(living: &Living<'_>, step: &mut Step) {
             Reason::DiskLost,
             member.name,
             format!(
-                "The volume claim of {} is being deleted or lost, and what it holds goes with its pod: a new member takes its \
-                 place before it leaves. Do not delete the pod.",
+                "The volume claim of {} is being deleted, lost or not the cluster's any more, and what it holds goes with its \
+                 pod: a new member takes its place before it leaves. Do not delete the pod.",
                 member.name
             ),
         );

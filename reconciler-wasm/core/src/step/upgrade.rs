@@ -23,6 +23,7 @@ use contract::{
     Action, Effect, FindingKind, Membership, Millis, Observed, Reason, RiskyAct, Snapshot, names,
 };
 
+use super::repair::unproven;
 use super::{LATER, SOON, Step, guard};
 use crate::assess::{Living, Member, Situation, says_no_data};
 use crate::pre::{self, ActionExt};
@@ -331,7 +332,9 @@ pub(super) fn why_down(situation: &Situation<'_>, member: &Member<'_>) -> Option
         return None;
     }
     let (name, image) = (member.name, &pod.image);
-    let keeps_ending = pod.waiting.is_some() && !is_restart_pending(pod);
+    // What has not begun yet may wait for its volume, which no image helps.
+    let has_begun = |why: &String| !unproven::STARTS.contains(&why.as_str());
+    let keeps_ending = pod.waiting.as_ref().is_some_and(has_begun) && !is_restart_pending(pod);
     if keeps_ending {
         let last_words = pod.last_exit.as_ref().map_or(String::new(), |exit| {
             format!(" It ended with {} (code {}).", exit.reason, exit.code)

@@ -9,7 +9,7 @@
 //!
 //! # Guarantees
 //! The member list, the claims, the Services and the cluster id stay. A member whose data would go with its pod keeps
-//! the whole cluster awake. Who left before has nothing to keep, and its pod goes as long as the others can return.
+//! the whole cluster awake, and wakes it while a quorum is there. Who left before has nothing to keep, and its pod goes as long as the others can return.
 
 use std::collections::BTreeSet;
 
@@ -170,7 +170,7 @@ fn why_not_whole(
         .find(|member| !member.volume.is_some_and(Volume::stays));
     going.map(|member| {
         format!(
-            "the volume claim of {} is being deleted or lost, and what it holds would be gone with the pod. It leaves first, a \
+            "the volume claim of {} is being deleted, lost or not the cluster's any more, and what it holds would be gone with the pod. It leaves first, a \
              sole member once another one has its data.",
             member.name
         )
@@ -190,7 +190,14 @@ pub(super) fn stay_asleep(
     }
     furnish::furnish(cluster, situation, Some(living), step);
     furnish::furnish_clients(cluster, situation, false, step);
+    let is_held =
+        |pod: &Pod| pod.deleted.is_none() && why_harmless(situation, living, pod).is_none();
     if cluster.size == Some(0) {
+        // With a quorum it is replaced as in any other cluster, and all are stopped after that.
+        let is_up = living.membership.is_some() && living.votes().has_quorum();
+        if is_up && living.pods.values().any(|pod| is_held(pod)) {
+            return is_up_again(situation, step);
+        }
         stop(situation, living, step);
     }
     if !repair::can_return(living) {
@@ -209,9 +216,7 @@ pub(super) fn stay_asleep(
         );
     }
     let (held, left): (Vec<&Pod>, Vec<&Pod>) =
-        living.pods.values().copied().partition(|pod| {
-            pod.deleted.is_none() && why_harmless(situation, living, pod).is_none()
-        });
+        living.pods.values().copied().partition(|pod| is_held(pod));
     for pod in &held {
         step.find_of(
             FindingKind::Blocked,

@@ -460,3 +460,16 @@ fn a_pod_that_waits_under_a_dead_node_is_replaced_whatever_it_waited_for() {
         );
     }
 }
+
+/// A controller that is gone holds its finalizer: the pod would be waited for, for ever.
+#[test]
+fn whose_ended_pod_cannot_go_is_replaced_after_its_time() {
+    let mut world = healthy(3).silent(1);
+    let now = world.snapshot.now;
+    let pod = &mut world.pods()[1];
+    (pod.phase, pod.running, pod.deleted) = (contract::PodPhase::Failed, false, Some(now));
+    let world = world.settle();
+    assert_eq!(effects(&world.clone().later(100).decide()), [""; 0]);
+    let late = effects(&world.later(400).decide());
+    assert_eq!(late.first(), Some(&format!("RemoveMember {}", id(1))));
+}

@@ -2,7 +2,7 @@
 
 use contract::{Observed, Reason};
 
-use crate::fixture::{effects, healthy, id, reports};
+use crate::fixture::{World, effects, healthy, id, reports};
 
 #[test]
 fn growing_adds_a_learner_and_raises_the_budget_first() {
@@ -174,4 +174,26 @@ fn an_even_size_is_followed_with_a_warning_that_is_told_once() {
     let mut odd = healthy(3);
     odd.status.conditions.clear();
     assert!(!warns(&odd.decide()));
+}
+
+/// A repair that waits without an end, here for memory, kept the smaller size from being reached.
+#[test]
+fn whoever_is_down_for_long_leaves_where_fewer_are_wanted() {
+    let removals = |world: &World| {
+        let mut effects = effects(&world.decide());
+        effects.retain(|effect| effect.starts_with("Remove"));
+        effects
+    };
+    for (size, wanted) in [(5, 3), (3, 1)] {
+        let last = size - 1;
+        let mut world = healthy(size).wiped(last).wanting(wanted).settle();
+        let exit = world.pods()[last].last_exit.as_mut().unwrap();
+        exit.reason = "OOMKilled".to_owned();
+        exit.message = String::new();
+        assert_eq!(removals(&world.clone().later(60)), [""; 0]);
+        let late = world.clone().later(400);
+        assert_eq!(removals(&late), [format!("RemoveMember {}", id(last))]);
+        let kept = world.wanting(i64::try_from(size).unwrap()).later(400);
+        assert_eq!(removals(&kept), [""; 0]);
+    }
 }

@@ -462,3 +462,22 @@ fn degraded_says_what_is_served() {
     assert!(degraded.message.contains("only reads and deletes"));
     assert!(world.status.members.ready.contains(&member(0)));
 }
+
+/// It is about to be silent as well, and the envelope refuses that; its replacement was kept waiting by the next attempt.
+#[test]
+fn nobody_is_defragmented_beside_one_that_serves_from_a_pod_on_its_way_out() {
+    let mut world = full(5, 98);
+    assert_eq!(world.follow(), ["Compact"]);
+    for index in 0..5 {
+        world = world.using(index, 98, 20);
+    }
+    assert!(world.clone().follow()[0].starts_with("Defragment"));
+    world.pods()[1].deleted = Some(contract::Millis(1));
+    let decision = world.decide();
+    assert!(
+        !effects(&decision)
+            .iter()
+            .any(|effect| effect.starts_with("Defragment"))
+    );
+    assert!(reports(&decision, Reason::NoSpace));
+}

@@ -182,6 +182,30 @@ fn the_pod_of_a_member_that_left_is_stopped_while_the_others_can_return() {
     assert_eq!(effects(&beside(&own, lost)), [""; 0]);
 }
 
+/// Found by the simulator: a sole member's claim was deleted before its pod was stopped, and a person was told to set another
+/// size, though it served.
+#[test]
+fn a_member_whose_claim_goes_before_it_is_stopped_wakes_the_others_while_they_are_a_quorum() {
+    for size in [1, 3] {
+        let mut world = healthy(size).wanting(0).settle();
+        assert!(world.status.asleep_since.is_some());
+        if let Observed::Seen(volumes) = &mut world.snapshot.objects.volumes {
+            volumes[0].deleted = Some(volumes[0].created);
+        }
+        let decision = world.decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        assert!(reports(&decision, Reason::WakingUp));
+        world.status = written(&decision).unwrap();
+        assert_eq!(world.status.asleep_since, None);
+        let next = effects(&world.decide());
+        let changes = ["AddLearner", "RemoveMember", "MoveLeader"];
+        assert!(
+            changes.iter().any(|change| next[0].starts_with(change)),
+            "{next:?}"
+        );
+    }
+}
+
 /// It was waited for, for ever, and people were told to end it by force, which would have taken its data.
 #[test]
 fn a_pod_whose_claim_goes_in_sleep_is_kept_and_told_with_the_way_out() {

@@ -10,7 +10,7 @@ use crate::step::last_words;
 use crate::validate::Cluster;
 
 /// The kubelet's words for a container that it is about to start.
-const STARTS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+pub(in crate::step) const STARTS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// How long a start may take before it is said that it fails.
 const START: Millis = Millis::seconds(60);
 

@@ -49,7 +49,11 @@ pub(super) fn defragment(
         .defragmented
         .iter()
         .any(|name| down.contains(&name.as_str()));
-    if left < needed || before {
+    // Whoever serves from a pod on its way out is about to be silent as well.
+    let ends = living
+        .voters()
+        .any(|other| other.answer.is_some() && other.pod.is_some_and(|pod| pod.deleted.is_some()));
+    if left < needed || before || ends {
         step.find(
             FindingKind::Waiting,
             Reason::NoSpace,

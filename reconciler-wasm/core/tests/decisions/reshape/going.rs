@@ -123,3 +123,17 @@ fn without_a_list_a_corrected_spec_reaches_pods_that_do_not_run() {
     let fits = healthy(1).stopped(0).without_list().decide();
     assert!(effects(&fits).is_empty(), "{:?}", effects(&fits));
 }
+
+/// Somebody took the claim's owner, or its finalizers, away: no other pod may be made on it, and it was to be, for ever.
+#[test]
+fn a_member_on_a_claim_that_is_not_the_clusters_any_more_is_replaced() {
+    let world = healthy(3).settle().without_volume(1);
+    let first = effects(&world.decide())
+        .first()
+        .cloned()
+        .unwrap_or_default();
+    assert!(first.starts_with("AddLearner"), "{first}");
+    let asleep = healthy(3).settle().without_volume(1).wanting(0).decide();
+    let first = effects(&asleep).first().cloned();
+    assert_eq!(first, Some(format!("RemoveMember {}", id(1))));
+}

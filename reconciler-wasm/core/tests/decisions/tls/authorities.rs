@@ -96,9 +96,18 @@ fn an_old_authority_taken_out_restarts_members_too() {
 
 #[test]
 fn a_restart_that_would_cost_data_or_an_outage_is_left_to_people() {
-    let decision = trusting(living().on_empty_dir().spec("TLS", tls()), &["new", "old"]).decide();
-    assert_eq!(effects(&decision), [""; 0]);
-    assert!(reports(&decision, Reason::AuthoritiesChanged));
+    let told = |world: World| {
+        let decision = trusting(world, &["new", "old"]).decide();
+        assert_eq!(effects(&decision), [""; 0]);
+        let mut findings = decision.report.findings.into_iter();
+        let told = findings.find(|one| one.reason == Reason::AuthoritiesChanged);
+        told.unwrap().message
+    };
+    let in_pods = told(living().on_empty_dir().spec("TLS", tls()));
+    assert!(
+        in_pods.contains("as many members as spec.size asks for vote"),
+        "{in_pods}"
+    );
 }
 
 /// etcd looks the caller's address up; a star without the cluster's domain matches no name that DNS has for an address.

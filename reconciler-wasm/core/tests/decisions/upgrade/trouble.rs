@@ -367,3 +367,18 @@ fn a_member_that_does_not_answer_is_not_given_the_next_minor_version() {
         .settle();
     assert_eq!(given_image(&patch.decide()), image("3.6.20"));
 }
+
+/// Its volume is attached to a node that is gone: no image ran, and none would help.
+#[test]
+fn a_member_whose_new_container_never_begins_is_replaced() {
+    let world = healthy(3)
+        .asking("3.7.3")
+        .moved(1, "3.7.3")
+        .answering(1, "3.6.16")
+        .down(1, "ContainerCreating")
+        .settle();
+    let early = world.clone().later(30).decide();
+    assert!(!reports(&early, Reason::UpgradeStuck));
+    let late = effects(&world.later(3_600).decide());
+    assert_eq!(late.first(), Some(&format!("RemoveMember {}", id(1))));
+}
