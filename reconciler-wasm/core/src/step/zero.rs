@@ -9,7 +9,8 @@
 //!
 //! # Guarantees
 //! The member list, the claims, the Services and the cluster id stay. A member whose data would go with its pod keeps
-//! the whole cluster awake, and wakes it while a quorum is there. Who left before has nothing to keep, and its pod goes as long as the others can return.
+//! the whole cluster awake, and wakes it while a quorum is there. Who left before has nothing to keep, and its pod goes
+//! as long as the others can return.
 
 use std::collections::BTreeSet;
 
@@ -170,8 +171,8 @@ fn why_not_whole(
         .find(|member| !member.volume.is_some_and(Volume::stays));
     going.map(|member| {
         format!(
-            "the volume claim of {} is being deleted, lost or not the cluster's any more, and what it holds would be gone with the pod. It leaves first, a \
-             sole member once another one has its data.",
+            "the volume claim of {} is being deleted, lost or not the cluster's any more, and what it holds would be gone \
+             with the pod. It leaves first, a sole member once another one has its data.",
             member.name
         )
     })
