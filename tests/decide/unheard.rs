@@ -17,14 +17,9 @@ fn no_member_out_of_the_operators_reach_breaks_a_promise() {
 fn members_that_serve_are_replaced_when_they_are_not_heard() {
     let mut replaced = 0;
     for seed in 1..=200 {
-        let plan = Plan {
-            faults: Plan::with_unheard_members(seed)
-                .faults
-                .into_iter()
-                .filter(|planned| matches!(planned.fault, Fault::Unheard(_)))
-                .collect(),
-            ..Plan::with_unheard_members(seed)
-        };
+        let mut plan = Plan::with_unheard_members(seed);
+        plan.faults
+            .retain(|planned| matches!(planned.fault, Fault::Unheard(_)));
         let facts = history(&plan, false).facts;
         replaced += u32::from(facts.iter().any(is_removal_of_who_serves));
     }

@@ -281,10 +281,10 @@ fn formed(
         || !cluster.tls.is_sound()
         || repair::replace(cluster, situation, membership, living, step)
         || join::attend(cluster, situation, membership, living, step)
+        || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
         || scale::shed(cluster, situation, membership, living, step)
         || repair::is_waiting(living)
         || space::is_under_way(step)
-        || situation.snapshot.etcd.is_alarmed(AlarmKind::Corrupt)
         || reshape::reshape(cluster, situation, membership, living, step)
         || scale::scale(cluster, situation, membership, living, step)
         || renew::renew(cluster, situation, membership, living, step);

@@ -384,7 +384,7 @@ fn try_replace(
             step.look_again(LATER, reason);
             false
         }
-        // It leads still where its node alone is gone from Kubernetes, and what runs there is not.
+        // Where its kubelet alone is gone, it goes on leading from a pod that never ends.
         Some(leave::Obstacle::Leads) => {
             let message = format!("{message} Waiting for another leader.");
             step.find_of(FindingKind::Waiting, reason, member.name, message);

@@ -1,6 +1,6 @@
 //! The member list grows and shrinks, one member at a time.
 
-use contract::{Observed, Reason};
+use contract::{Alarm, AlarmKind, Observed, Reason};
 
 use crate::fixture::{World, effects, healthy, id, reports};
 
@@ -193,6 +193,14 @@ fn whoever_is_down_for_long_leaves_where_fewer_are_wanted() {
         assert_eq!(removals(&world.clone().later(60)), [""; 0]);
         let late = world.clone().later(400);
         assert_eq!(removals(&late), [format!("RemoveMember {}", id(last))]);
+        // Whose data can be trusted is to be known first.
+        let mut doubted = late;
+        doubted.snapshot.etcd.alarms = Observed::Seen(vec![Alarm {
+            member: Some(id(0)),
+            kind: AlarmKind::Corrupt,
+        }]);
+        let leaver = format!("RemoveMember {}", id(last));
+        assert!(!removals(&doubted).contains(&leaver));
         let kept = world.wanting(i64::try_from(size).unwrap()).later(400);
         assert_eq!(removals(&kept), [""; 0]);
     }

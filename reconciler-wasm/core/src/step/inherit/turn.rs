@@ -188,7 +188,7 @@ fn take_next(
     }
     if member.volume.is_some_and(|claim| !claim.stays()) {
         let words = format!(
-            "The volume claim of {name} is being deleted, lost or not the cluster's any more, and what it holds would go with its pod, so {name} is not taken \
+            "The volume claim of {name} is being deleted or lost, and what it holds would go with its pod, so {name} is not taken \
              over. Raise spec.size where fewer than three members vote; once a new one does, delete the ReplicaSet {set}, and \
              another member takes the place of {name}.",
             name = member.name,
