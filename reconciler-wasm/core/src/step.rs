@@ -61,6 +61,10 @@ pub(crate) const LATER: Millis = Millis::seconds(2);
 /// How often members are looked at when all is well.
 pub(crate) const AT_REST: Millis = Millis::seconds(10);
 
+/// What a person can do about a pod whose end nobody reports.
+const DEAD_NODE: &str = "A pod on a node that does not answer never ends by itself: make sure that the machine is off, then \
+                         kubectl delete pod --force.";
+
 /// What a pass does and found.
 #[derive(Default)]
 pub(crate) struct Step {

@@ -13,6 +13,7 @@ use contract::{
     authority_keys, names,
 };
 
+use crate::fresh::ResourceHead;
 use crate::pod::{mounted, own_pods, trusts};
 use crate::secrets::is_planned;
 
@@ -68,14 +69,30 @@ fn has_users(snapshot: &Snapshot) -> bool {
             .any(|role| users(snapshot, role).next().is_some())
 }
 
-/// The members that judge the certificates of a role.
+/// The members that judge the certificates of a role. A pod on its way out whose member has left judges none: nobody talks with
+/// it any more, and on a node that does not answer it never ends.
 fn users(snapshot: &Snapshot, role: TlsRole) -> impl Iterator<Item = &Pod> {
     let judge = match role {
         TlsRole::Peer => TlsRole::Peer,
         TlsRole::Server | TlsRole::Operator => TlsRole::Server,
     };
     let secret = names::made_secret(&snapshot.resource.name, judge);
-    own_pods(snapshot).filter(move |pod| mounted(pod, judge) == Some(secret.as_str()))
+    own_pods(snapshot)
+        .filter(|pod| pod.deleted.is_none() || !has_left(snapshot, &pod.name))
+        .filter(move |pod| mounted(pod, judge) == Some(secret.as_str()))
+}
+
+/// Whether a quorum of the recorded cluster confirms a list without the member.
+fn has_left(snapshot: &Snapshot, member: &str) -> bool {
+    let recorded = ResourceHead::of(&snapshot.resource).cluster_id;
+    let list = snapshot.etcd.membership.seen();
+    list.filter(|list| list.linearizable && recorded.seen() == Some(&list.cluster_id))
+        .is_some_and(|list| {
+            let mut urls = list.members.iter().flat_map(|row| &row.peer_urls);
+            let mut named = list.members.iter().map(|row| row.name.as_str());
+            !named.any(|name| name == member)
+                && !urls.any(|url| names::member_of_url(url) == Some(member))
+        })
 }
 
 struct Trust<'a> {

@@ -73,10 +73,14 @@ impl World {
             minor: release.minor,
             alone: is_alone(&pod.api),
         };
+        let is_founding = flags.state == "new" && self.etcd.data(disk).is_none();
         let start = self.etcd.start(disk, pod.member(), &flags, &peers);
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
         let name = pod.api.name.clone();
+        if is_founding {
+            self.forget_what_no_disk_has(disk);
+        }
         let Some(pod) = self.kube.pods.get_mut(&name) else {
             return;
         };
@@ -107,6 +111,17 @@ impl World {
                 self.tell(|_| format!("etcd of {name} ends: {why}"));
                 self.exited(number, 1, why);
             }
+        }
+    }
+
+    /// Where the recorded cluster is founded anew by a request of its birth that came late, what a fault took with the last
+    /// disk is gone. Who asks for that after the birth is judged when it is asked.
+    fn forget_what_no_disk_has(&mut self, founded: u32) {
+        let cluster = self.etcd.data(founded).map(|data| data.cluster);
+        if cluster.is_some() && cluster == self.recorded() {
+            let disks = self.etcd.disks.values().flatten();
+            self.acknowledged
+                .retain(|write| disks.clone().any(|data| data.holds(*write)));
         }
     }
 

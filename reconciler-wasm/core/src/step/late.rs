@@ -4,12 +4,25 @@
 
 use contract::{FindingKind, Reason};
 
-use super::{SOON, Step, ended};
+use super::{DEAD_NODE, SOON, Step, ended};
 use crate::assess::{Living, Situation};
 
 /// Deletes them. Nobody believes what they answer meanwhile.
 pub(super) fn send_away(situation: &Situation<'_>, living: &Living<'_>, step: &mut Step) {
-    for pod in living.late.iter().filter(|pod| pod.deleted.is_none()) {
+    for pod in &living.late {
+        if pod.deleted.is_some() {
+            step.find_of(
+                FindingKind::Waiting,
+                Reason::LatePod,
+                &pod.name,
+                format!(
+                    "The pod of {} is one of the cluster's birth that came late and could found it anew. Until it has ended \
+                     nobody's list of members is believed. {DEAD_NODE}",
+                    pod.name
+                ),
+            );
+            continue;
+        }
         step.actions.push(ended::deletion(situation, pod));
         step.find_of(
             FindingKind::Doing,

@@ -4,9 +4,12 @@
 
 use contract::{ClusterId, FindingKind, Membership, Millis, Observed, Reason};
 
-use super::{Step, consent, last_words, repair};
+use super::{DEAD_NODE, Step, consent, last_words, repair};
 use crate::assess::{Disk, Living, Situation, name_of};
 use crate::quorum;
+
+/// Whose end was asked for so long ago has had the time that a member is given to stop.
+const HELD_UP: Millis = Millis::seconds(60);
 
 /// Says why nobody confirms the member list.
 pub(super) fn say(
@@ -84,15 +87,27 @@ pub(super) fn say(
             kind,
             reason,
             format!(
-                "{} of {} voters are healthy; {} are needed. {}. {way}",
+                "{} of {} voters are healthy; {} are needed. {}. {way}{}",
                 votes.healthy,
                 votes.voters,
                 quorum::quorum(votes.voters),
-                complaints.join("; ")
+                complaints.join("; "),
+                way_of_held_up(situation, living)
             ),
         );
     }
     step.look_again(Millis::seconds(1), Reason::QuorumLost);
+}
+
+/// What to do where the pod of a voter does not end, on whose disk the next one waits for that.
+fn way_of_held_up(situation: &Situation<'_>, living: &Living<'_>) -> String {
+    let pods = living.voters().filter_map(|member| member.pod);
+    let mut going = pods.filter_map(|pod| pod.deleted);
+    if going.any(|since| situation.snapshot.now.since(since) >= HELD_UP) {
+        format!(" {DEAD_NODE}")
+    } else {
+        String::new()
+    }
 }
 
 /// What to do where members answer as another cluster. Those whose ids are the remembered ones are this cluster's: then it

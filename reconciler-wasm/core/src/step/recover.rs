@@ -27,7 +27,7 @@ use contract::{
 
 pub(super) use hold::has_lost_its_disk;
 
-use super::{SOON, Sleep, Step, birth::apply, consent::is_of, ended, repair};
+use super::{DEAD_NODE, SOON, Sleep, Step, birth::apply, consent::is_of, ended, repair};
 use crate::assess::{Living, Member, Situation, has_ended, name_of};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -115,8 +115,7 @@ fn stop(situation: &Situation<'_>, living: &Living<'_>, recovery: &Recovery, ste
         FindingKind::Waiting,
         Reason::RecoveringQuorum,
         format!(
-            "Waiting until the pods {} have ended, because whoever runs could still vote. A pod on a node that does \
-             not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
+            "Waiting until the pods {} have ended, because whoever runs could still vote. {DEAD_NODE}",
             names.join(", ")
         ),
     );
@@ -187,7 +186,11 @@ fn force(
             FindingKind::Waiting,
             Reason::RecoveringQuorum,
             survivor,
-            format!("{} starts as the only member: {why}.", pod.name),
+            format!(
+                "{} starts as the only member: {why}.{}",
+                pod.name,
+                way_of_ending(living)
+            ),
         );
         return;
     }
@@ -202,7 +205,10 @@ fn force(
         FindingKind::Doing,
         Reason::RecoveringQuorum,
         survivor,
-        format!("{survivor} is started as the only member of the cluster."),
+        format!(
+            "{survivor} is started as the only member of the cluster.{}",
+            way_of_ending(living)
+        ),
     );
     if others.is_empty() {
         // Never an older version than the survivor ran: its data may be of the newer one.
@@ -228,6 +234,16 @@ fn force(
         action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
         action.pre.recovery = true;
         step.actions.push(action);
+    }
+}
+
+/// What to do where a pod that is waited for does not end; nothing while none is on its way out.
+fn way_of_ending(living: &Living<'_>) -> String {
+    let is_ending = living.pods.values().any(|pod| pod.deleted.is_some());
+    if is_ending {
+        format!(" {DEAD_NODE}")
+    } else {
+        String::new()
     }
 }
 
@@ -327,8 +343,9 @@ fn renew(
         Reason::RecoveringQuorum,
         survivor,
         format!(
-            "{survivor} is the only member now and is started once more as any other: {}.",
-            own::complaint(living, survivor)
+            "{survivor} is the only member now and is started once more as any other: {}.{}",
+            own::complaint(living, survivor),
+            way_of_ending(living)
         ),
     );
     if !flagged.is_empty() {

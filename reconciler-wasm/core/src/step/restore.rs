@@ -35,9 +35,6 @@ use crate::{clock, stored};
 
 /// How often a restoration under way is looked at.
 const PACE: Millis = Millis::seconds(1);
-/// What a person can do about a pod whose end nobody reports.
-const DEAD_NODE: &str = "A pod on a node that does not answer never ends by itself: make sure that the machine is off, then \
-                         kubectl delete pod --force.";
 
 /// An EtcdRestore of this cluster.
 struct Wish<'a> {

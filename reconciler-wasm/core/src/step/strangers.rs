@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use contract::{FindingKind, ObjectKind, Pod, Reason, Resource};
 
-use super::{LATER, Step};
+use super::{DEAD_NODE, LATER, Step};
 use crate::assess::Situation;
 use crate::validate::Cluster;
 
@@ -80,9 +80,7 @@ pub(super) fn in_the_way(situation: &Situation<'_>) -> Option<(FindingKind, Stri
     Some(if is_for_people {
         (FindingKind::Blocked, words)
     } else {
-        let end = "A pod on a node that does not answer never ends by itself: make sure that the machine is off, then \
-                   kubectl delete pod --force.";
-        (FindingKind::Waiting, format!("{words} {end}"))
+        (FindingKind::Waiting, format!("{words} {DEAD_NODE}"))
     })
 }
 

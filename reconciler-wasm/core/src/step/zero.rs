@@ -18,7 +18,7 @@ use contract::{
     ClusterId, Effect, Finding, FindingKind, Millis, ObjectKind, Pod, Reason, RiskyAct, Volume,
 };
 
-use super::{LATER, SOON, Step, furnish, guard, lost, recover, repair};
+use super::{DEAD_NODE, LATER, SOON, Step, furnish, guard, lost, recover, repair};
 use crate::assess::{Disk, Living, Situation, Stage};
 use crate::pre::{self, ActionExt};
 use crate::validate::Cluster;
@@ -248,8 +248,7 @@ pub(super) fn stay_asleep(
             FindingKind::Waiting,
             Reason::ScaledToZero,
             format!(
-                "spec.size is 0: waiting for the pods {} to end; the members' volume claims stay. A pod on a node that \
-                 does not answer never ends by itself: make sure that the machine is off, then kubectl delete pod --force.",
+                "spec.size is 0: waiting for the pods {} to end; the members' volume claims stay. {DEAD_NODE}",
                 left.join(", ")
             ),
         );

@@ -7,7 +7,7 @@
 //! gets an address with `http`; when all have one, members are started without certificates. Each half can be turned
 //! round in its middle. With clients a member speaks as the spec has it from its next start on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use contract::{
     EtcdClusterStatus, Membership, Observed, Pod, Snapshot, TlsRole, TlsSecrets, names,
@@ -74,14 +74,14 @@ pub(super) fn follow(
         }
     }
     // Until the last member has been started without certificates, the operator needs its own.
-    if in_use.server.is_none() && !own(snapshot).any(|pod| pod.server_secret.is_some()) {
+    if in_use.server.is_none() && !heard(snapshot, memory).any(|pod| pod.server_secret.is_some()) {
         in_use.operator = None;
     }
     if in_use.peer.is_none() || memory.cluster_id.is_none() {
         return turn;
     }
     turn.plain = addresses(snapshot, memory, was_plain);
-    let all_speak_both = own(snapshot).all(|pod| pod.peer_secret == in_use.peer);
+    let all_speak_both = heard(snapshot, memory).all(|pod| pod.peer_secret == in_use.peer);
     turn.new_in_plain = !all_speak_both;
     if turn.why_not.is_none() {
         turn.goal = match wanted.peer {
@@ -89,7 +89,7 @@ pub(super) fn follow(
             None => Some(true),
         };
         turn.new_in_plain |= wanted.peer.is_none();
-        if wanted.peer.is_none() && is_all_plain(&turn, snapshot) {
+        if wanted.peer.is_none() && is_all_plain(&turn, snapshot, memory) {
             in_use.peer = None;
         }
     }
@@ -200,20 +200,12 @@ fn confirmed<'a>(snapshot: &'a Snapshot, memory: &EtcdClusterStatus) -> Option<&
 }
 
 /// Whether peers reach everybody in plain text, and everybody listens there.
-fn is_all_plain(turn: &Turn, snapshot: &Snapshot) -> bool {
-    let listed: BTreeSet<&str> = snapshot
-        .etcd
-        .membership
-        .seen()
-        .filter(|list| list.linearizable)
-        .into_iter()
-        .flat_map(|list| list.members.iter().map(name_of))
-        .collect();
-    !listed.is_empty()
-        && listed
-            .iter()
-            .all(|member| turn.plain.get(*member) == Some(&true))
-        && own(snapshot).all(listens_plain)
+fn is_all_plain(turn: &Turn, snapshot: &Snapshot, memory: &EtcdClusterStatus) -> bool {
+    let list = confirmed(snapshot, memory);
+    let mut listed = list.into_iter().flat_map(|list| &list.members).peekable();
+    listed.peek().is_some()
+        && listed.all(|member| turn.plain.get(name_of(member)) == Some(&true))
+        && heard(snapshot, memory).all(listens_plain)
 }
 
 /// Whether the pod listens to its peers in plain text.
@@ -221,6 +213,16 @@ pub(super) fn listens_plain(pod: &Pod) -> bool {
     let plain = pod.annotations.get(names::PLAIN_ANNOTATION);
     pod.peer_secret.is_none()
         || plain.is_some_and(|plain| plain.split(',').any(|who| who == names::PLAIN_PEERS))
+}
+
+/// The cluster's own pods, but those on their way out whose members have left: nobody talks with them any more, and on a node
+/// that does not answer they never end.
+fn heard<'a>(snapshot: &'a Snapshot, memory: &EtcdClusterStatus) -> impl Iterator<Item = &'a Pod> {
+    let list = confirmed(snapshot, memory);
+    own(snapshot).filter(move |pod| {
+        let is_listed = |list: &Membership| list.members.iter().any(|row| name_of(row) == pod.name);
+        pod.deleted.is_none() || list.is_none_or(is_listed)
+    })
 }
 
 /// The cluster's own pods.

@@ -365,6 +365,36 @@ fn authorities_change_without_a_moment_of_distrust() {
     );
 }
 
+/// The pod of one that has left, on a node that does not answer: it never ends, and trusts for ever what it was started with.
+#[test]
+fn the_pod_of_one_that_has_left_holds_up_no_change_of_authorities() {
+    let world = living("new,old").spec("TLS", json!({"auto": {"generation": 2}}));
+    let world = with_authorities(world, &["new", "old"]);
+    let mut world = with_certificates(world, "old", &["new", "old"]).settle();
+    let mut left = world.pods()[2].clone();
+    left.name = "shop-gone".to_owned();
+    left.uid = "uid-of-gone".to_owned();
+    let known = "peer=old;server=old".to_owned();
+    left.annotations
+        .insert(names::AUTHORITIES_ANNOTATION.to_owned(), known);
+    world.pods().push(left);
+    assert_eq!(orders(&world.decide()), [""; 0], "it may still come back");
+    world.pods()[3].deleted = Some(contract::Millis(0));
+    assert_eq!(orders(&world.decide())[0], "shop-peer-tls: by new");
+    let unheard = world.clone().without_list();
+    assert_eq!(
+        orders(&unheard.decide()),
+        [""; 0],
+        "nobody says that it left"
+    );
+    world.pods()[2].deleted = Some(contract::Millis(0));
+    let known = "peer=old;server=old".to_owned();
+    world.pods()[2]
+        .annotations
+        .insert(names::AUTHORITIES_ANNOTATION.to_owned(), known);
+    assert_eq!(orders(&world.decide()), [""; 0], "it is a member");
+}
+
 #[test]
 fn authorities_are_not_changed_while_a_member_is_down() {
     let world = living("old").spec("TLS", json!({"auto": {"generation": 2}}));

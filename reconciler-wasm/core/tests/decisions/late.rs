@@ -58,7 +58,11 @@ fn the_only_member_that_founded_the_cluster_anew_and_serves_is_kept() {
 fn a_late_pod_is_deleted_once() {
     let mut world = comes_late("new");
     world.pods()[0].deleted = Some(world.snapshot.now);
-    assert_eq!(effects(&world.decide()), [""; 0]);
+    let decision = world.decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    let mut findings = decision.report.findings.iter();
+    let late = findings.find(|finding| finding.reason == Reason::LatePod);
+    assert!(late.unwrap().message.contains("--force"));
 }
 
 #[test]

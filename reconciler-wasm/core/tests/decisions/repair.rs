@@ -155,6 +155,26 @@ fn two_of_three_disks_gone_destroys_nothing() {
     assert!(reports(&decision, Reason::QuorumLost));
 }
 
+/// On nodes that do not answer, where the next pods cannot be made before they have ended.
+#[test]
+fn what_to_do_about_pods_that_never_end_is_said_when_they_are_a_quorum() {
+    let mut world = healthy(3).silent(1).silent(2).without_list().settle();
+    let since = world.snapshot.now;
+    for index in 1..3 {
+        world.pods()[index].deleted = Some(since);
+    }
+    let words = |world: &World| {
+        let findings = world.decide().report.findings;
+        let mut lost = findings
+            .into_iter()
+            .filter(|one| one.reason == Reason::QuorumLost);
+        lost.next().unwrap().message
+    };
+    assert!(!words(&world.clone().later(30)).contains("--force"));
+    let said = words(&world.later(60));
+    assert!(said.contains("kubectl delete pod --force"), "{said}");
+}
+
 #[test]
 fn a_member_that_does_not_answer_has_time_to_come_back() {
     let world = healthy(3).silent(1);

@@ -4,7 +4,7 @@ use contract::ObjectPrecondition;
 use serde_json::json;
 
 use super::*;
-use crate::fixtures::{action, decision, resource, snapshot_of};
+use crate::fixtures::{CLUSTER_ID, action, decision, member, resource, snapshot_of, view};
 use crate::{Refusal, permit};
 
 /// Three members that were told `told`, authorities `list`, and certificates by `by` that are this old.
@@ -101,6 +101,42 @@ fn only_an_authority_that_every_member_trusts_signs() {
         assert!(is_refused(&certificate(role, "new"), &one_behind));
         pods(&mut one_behind)[2].owner = None;
         assert!(!is_refused(&certificate(role, "new"), &one_behind));
+    }
+}
+
+/// On a node that does not answer it never ends.
+#[test]
+fn a_pod_on_its_way_out_whose_member_has_left_judges_no_certificate() {
+    let order = certificate(TlsRole::Peer, "new");
+    let mut snapshot = world(&["new", "old"], "new,old", "old", 0);
+    let told = "peer=old;server=old".to_owned();
+    let key = names::AUTHORITIES_ANNOTATION.to_owned();
+    pods(&mut snapshot)[2].annotations.insert(key, told);
+    pods(&mut snapshot)[2].deleted = Some(Millis(0));
+    assert!(is_refused(&order, &snapshot), "nobody says that it left");
+    snapshot.resource.status["clusterId"] = json!(CLUSTER_ID);
+    snapshot.etcd = view();
+    list(&mut snapshot).members.pop();
+    assert!(!is_refused(&order, &snapshot));
+    let edit = |edit: &dyn Fn(&mut Snapshot)| {
+        let mut other = snapshot.clone();
+        edit(&mut other);
+        is_refused(&order, &other)
+    };
+    assert!(edit(&|other| pods(other)[2].deleted = None));
+    assert!(edit(&|other| other.resource.status = json!({})));
+    assert!(edit(&|other| list(other).linearizable = false));
+    assert!(edit(&|other| list(other).members.push(member(3))));
+    assert!(edit(&|other| list(other).members.push(contract::Member {
+        name: String::new(),
+        ..member(3)
+    })));
+}
+
+fn list(snapshot: &mut Snapshot) -> &mut contract::Membership {
+    match &mut snapshot.etcd.membership {
+        Observed::Seen(list) => list,
+        Observed::Absent | Observed::Unknown(_) => panic!("the fixture has a list"),
     }
 }
 

@@ -9,10 +9,11 @@ use contract::{
     RestorationStage, names,
 };
 
-use super::{Change, DEAD_NODE, Wish, again, living};
+use super::{Change, Wish, again, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
+use crate::step::DEAD_NODE;
 use crate::step::{LATER, SOON, Step, birth::apply, furnish, issue, lost};
 use crate::validate::Cluster;
 

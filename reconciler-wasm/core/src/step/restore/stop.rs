@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use contract::{Effect, FindingKind, ObjectKind, Reason, Restoration, RestorationStage};
 
-use super::{Change, DEAD_NODE, Wish, hold, living};
+use super::{Change, Wish, hold, living};
 use crate::assess::Situation;
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
+use crate::step::DEAD_NODE;
 use crate::step::{SOON, Step, strangers};
 use crate::validate::Cluster;
 

@@ -10,7 +10,7 @@ use super::plan::{
 };
 use super::{on_quorum, set_image};
 use crate::assess::{Disk, Living, Member, Situation};
-use crate::step::{SOON, Step, guard};
+use crate::step::{SOON, Step, guard, image};
 use crate::validate::Cluster;
 
 /// Gives a voter that is down the image it is to have. Says whether it did.
@@ -33,12 +33,13 @@ pub(in crate::step) fn rescue(
         return false;
     }
     let down: Vec<&Member<'_>> = living
-        .voters()
+        .members
+        .iter()
         .filter(|member| {
-            // One that never answered has nothing to return to, and is replaced when it stays away.
             let has_run = member.record.is_some_and(|record| record.version.is_some());
             let is_down = !member.is_healthy() && !living.is_freed(member);
-            is_down && member.disk == Disk::Kept && has_run
+            let is_held = (has_run && !member.learner) || lacks_its_image(member, stage.as_ref());
+            is_down && member.disk == Disk::Kept && is_held
         })
         .collect();
     // What runs is not kept down by its image, so it waits for the backup that is asked for.
@@ -79,6 +80,13 @@ pub(in crate::step) fn rescue(
     step.moved = Some((member.name.to_owned(), next.image));
     step.look_again(SOON, Reason::Upgrading);
     true
+}
+
+/// Whether its image cannot be had, and the planned one is of what members run. A learner, or a voter that never answered, is
+/// replaced by one with the image that the others have; where that one is gone, too, each would be held up as the last.
+fn lacks_its_image(member: &Member<'_>, stage: Option<&Stage>) -> bool {
+    stage.is_some_and(|stage| stage.direction == Direction::Within)
+        && member.pod.and_then(image::problem).is_some()
 }
 
 /// Whether it has the planned image and has not answered with it. Without its data, or a node, it never will.

@@ -129,7 +129,11 @@ fn a_survivor_that_went_down_is_made_once_more_too() {
     let records = &world.status.member_records;
     let remembered: Vec<_> = records.iter().map(|one| (&one.name, one.role)).collect();
     assert_eq!(remembered, [(&member(0), MemberRole::Voter)]);
-    let down = world.without_list();
+    let mut down = world.without_list();
+    down.pods()[0].deleted = Some(contract::Millis(0));
+    let words = &down.decide().report.findings[0].message;
+    assert!(words.contains("--force"), "{words}");
+    down.pods()[0].deleted = None;
     let decision = down.decide();
     assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
     let delete = decision

@@ -113,7 +113,8 @@ impl Walk {
     /// At most one member is away, or cannot be dialled at the address that the list has for it.
     fn everybody_reaches_a_quorum(&mut self) {
         let rows = self.world.rows().clone();
-        let pods = self.world.pods().clone();
+        let mut pods = self.world.pods().clone();
+        pods.retain(|pod| pod.deleted.is_none());
         let cannot = |row: &contract::Member| {
             let others_can = is_plain(row) || pods.iter().all(|pod| pod.peer_secret.is_some());
             !listens(row, &pods) || !others_can
@@ -198,6 +199,28 @@ fn turned_off_the_certificates_go_when_everybody_is_reached_without_them() {
     walk.is("http");
     assert_eq!(walk.world.status.tls, None);
     assert!(walk.go(END));
+}
+
+/// The pod of one that has left, on a node that does not answer: it never ends, and nobody talks with it.
+#[test]
+fn the_pod_of_one_that_has_left_holds_up_no_turn() {
+    for (start, there, end) in [(plain(), tls(), "https"), (living(), Value::Null, "http")] {
+        let mut left = start.snapshot.objects.pods.seen().unwrap()[2].clone();
+        left.name = "shop-gone".to_owned();
+        left.uid = "uid-of-gone".to_owned();
+        left.deleted = Some(contract::Millis(0));
+        let mut walk = Walk::of(start);
+        walk.world.pods().push(left);
+        walk.ask(there);
+        walk.go(END);
+        let position = walk
+            .world
+            .pods()
+            .iter()
+            .position(|pod| pod.name == "shop-gone");
+        walk.world.pods().remove(position.unwrap());
+        walk.is(end);
+    }
 }
 
 /// Found by the simulator: turned on while its members were stopped, beside a pod that still had certificates. Those that

@@ -29,6 +29,28 @@ fn an_image_that_cannot_be_had_stops_the_roll_and_setting_it_back_returns() {
     assert_eq!(given_image(&decision), image("3.6.16"));
 }
 
+/// Another learner would have the image that the others run, which is gone: the move to the repository that has it waited
+/// for the learner, and the learner for the move.
+#[test]
+fn a_learner_whose_image_is_gone_gets_it_from_the_new_repository() {
+    let mut world = healthy(3)
+        .wanting(5)
+        .with_learner(3, true)
+        .down(3, "ImagePullBackOff: not found");
+    world.rows()[3].name.clear();
+    let world = world.settle().later(3_600);
+    assert_eq!(given_image(&world.decide()), "");
+    let decision = world
+        .clone()
+        .spec("repository", json!("example.org/etcd"))
+        .decide();
+    assert!(effects(&decision).contains(&"SetImage Pod shop-m3".to_owned()));
+    assert_eq!(given_image(&decision), "example.org/etcd:v3.6.16");
+    // Of a minor version that nobody runs it would be the first.
+    let decision = world.asking("3.7.3").decide();
+    assert_eq!(given_image(&decision), "");
+}
+
 /// A new member with the same image would end in the same way.
 #[test]
 fn a_member_that_keeps_ending_with_its_new_image_is_not_replaced() {
