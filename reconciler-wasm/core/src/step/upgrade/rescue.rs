@@ -38,7 +38,7 @@ pub(in crate::step) fn rescue(
         .filter(|member| {
             let has_run = member.record.is_some_and(|record| record.version.is_some());
             let is_down = !member.is_healthy() && !living.is_freed(member);
-            let is_held = (has_run && !member.learner) || lacks_its_image(member, stage.as_ref());
+            let is_held = (has_run && !member.learner) || lacks_its_image(member);
             is_down && member.disk == Disk::Kept && is_held
         })
         .collect();
@@ -82,11 +82,10 @@ pub(in crate::step) fn rescue(
     true
 }
 
-/// Whether its image cannot be had, and the planned one is of what members run. A learner, or a voter that never answered, is
-/// replaced by one with the image that the others have; where that one is gone, too, each would be held up as the last.
-fn lacks_its_image(member: &Member<'_>, stage: Option<&Stage>) -> bool {
-    stage.is_some_and(|stage| stage.direction == Direction::Within)
-        && member.pod.and_then(image::problem).is_some()
+/// Whether its image cannot be had. A learner, or a voter that never answered, is replaced by one with the image that the
+/// others have; where that one is gone, too, each would be held up as the last.
+fn lacks_its_image(member: &Member<'_>) -> bool {
+    member.pod.and_then(image::problem).is_some()
 }
 
 /// Whether it has the planned image and has not answered with it. Without its data, or a node, it never will.
