@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use contract::{Effect, FindingKind, Pod, Reason, names};
 
-use super::{Step, furnish};
+use super::{Step, furnish, image};
 use crate::assess::{Disk, Living, Member, Situation};
 use crate::build::Start;
 use crate::pre::{self, ActionExt};
@@ -61,7 +61,8 @@ pub(super) fn seal(
         && furnish::is_without_clients(cluster, situation)
     {
         let words = format!(
-            "{} does not answer and may hold other data than the members that formed the cluster; the Service for clients is made once it follows their leader or is replaced.",
+            "{} does not answer and may hold other data than the members that formed the cluster, or found it anew on an emptied \
+             disk; the Service for clients is made once it follows their leader or is replaced.",
             member.name
         );
         step.find(FindingKind::Waiting, Reason::Forming, words);
@@ -70,14 +71,16 @@ pub(super) fn seal(
 }
 
 /// Whether the voter may hold a log that the others do not know of: where their disks were emptied before they were
-/// sealed, they founded the cluster anew without it, and its log may win the next election.
+/// sealed, they founded the cluster anew without it, and its log may win the next election. Or whether it may hold what a
+/// client writes before it is sealed: one that is starting. What keeps it from starting keeps it from that, too.
 fn may_differ(member: &Member<'_>) -> bool {
-    let is_untouched = |pod: &Pod| {
+    let is_kept_away = |pod: &Pod| {
         let has_run = pod.running || pod.restarts > 0 || pod.last_exit.is_some();
         let state = pod.annotations.get(names::INITIAL_STATE_ANNOTATION);
-        !has_run && state.is_some_and(|state| state == "new")
+        let is_held = pod.unschedulable.is_some() || image::problem(pod).is_some();
+        !has_run && is_held && state.is_some_and(|state| state == "new")
     };
-    !member.is_healthy() && member.disk == Disk::Kept && !member.pod.is_some_and(is_untouched)
+    !member.is_healthy() && member.disk == Disk::Kept && !member.pod.is_some_and(is_kept_away)
 }
 
 /// How the pod would have to start to be sealed; none when it is. A pod of the archived operator has its start in its

@@ -96,14 +96,25 @@ fn clients_get_no_service_while_a_founding_member_may_hold_another_log() {
     assert!(effects(&decision).is_empty(), "{:?}", effects(&decision));
     assert!(reports(&decision, Reason::Forming));
 
-    // One that never ran holds nothing.
+    // One that never ran holds nothing, and may before long hold what a client writes: its disk could be emptied before it is
+    // sealed, while the operator's caches stand still. What keeps it from running keeps it from that, too.
     let pod = &mut world.pods()[2];
     pod.running = false;
     pod.annotations.insert(
         contract::names::INITIAL_STATE_ANNOTATION.to_owned(),
         "new".to_owned(),
     );
-    assert_eq!(effects(&world.decide()), ["Apply Service shop-client"]);
+    assert!(effects(&world.decide()).is_empty());
+    for keep in [
+        |pod: &mut contract::Pod| pod.unschedulable = Some("no node".to_owned()),
+        |pod: &mut contract::Pod| pod.waiting = Some("ErrImagePull: not found".to_owned()),
+    ] {
+        let mut kept = world.clone();
+        keep(&mut kept.pods()[2]);
+        assert_eq!(effects(&kept.decide()), ["Apply Service shop-client"]);
+        kept.pods()[2].restarts = 1;
+        assert!(effects(&kept.decide()).is_empty());
+    }
 }
 
 /// Found by the simulator: alone, a member's initial cluster names nobody but itself already at birth, so only the
