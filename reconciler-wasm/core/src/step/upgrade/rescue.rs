@@ -13,7 +13,7 @@ use crate::assess::{Disk, Living, Member, Situation};
 use crate::step::{SOON, Step, guard, image};
 use crate::validate::Cluster;
 
-/// Gives a voter that is down the image it is to have. Says whether it did.
+/// Gives a voter that is down, or a learner whose image cannot be had, the image it is to have. Says whether it did.
 pub(in crate::step) fn rescue(
     cluster: &Cluster,
     situation: &Situation<'_>,
@@ -36,9 +36,14 @@ pub(in crate::step) fn rescue(
         .members
         .iter()
         .filter(|member| {
-            let has_run = member.record.is_some_and(|record| record.version.is_some());
             let is_down = !member.is_healthy() && !living.is_freed(member);
-            let is_held = (has_run && !member.learner) || lacks_its_image(member);
+            let is_held = if member.learner {
+                // Another one would have the image that the others have, and be held up as well.
+                member.pod.and_then(image::problem).is_some()
+            } else {
+                // One that never answered has nothing to return to, and is replaced when it stays away.
+                member.record.is_some_and(|record| record.version.is_some())
+            };
             is_down && member.disk == Disk::Kept && is_held
         })
         .collect();
@@ -80,12 +85,6 @@ pub(in crate::step) fn rescue(
     step.moved = Some((member.name.to_owned(), next.image));
     step.look_again(SOON, Reason::Upgrading);
     true
-}
-
-/// Whether its image cannot be had. A learner, or a voter that never answered, is replaced by one with the image that the
-/// others have; where that one is gone, too, each would be held up as the last.
-fn lacks_its_image(member: &Member<'_>) -> bool {
-    member.pod.and_then(image::problem).is_some()
 }
 
 /// Whether it has the planned image and has not answered with it. Without its data, or a node, it never will.
