@@ -73,7 +73,7 @@ impl World {
             minor: release.minor,
             alone: is_alone(&pod.api),
         };
-        let is_founding = flags.state == "new" && self.etcd.data(disk).is_none();
+        let is_founding = pod.runs == 0 && flags.state == "new" && self.etcd.data(disk).is_none();
         let start = self.etcd.start(disk, pod.member(), &flags, &peers);
         let address = format!("10.244.0.{}", number % 250);
         let now = self.now;
