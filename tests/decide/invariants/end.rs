@@ -56,7 +56,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
 }
 
 fn is_taken_back(truth: &Truth) -> bool {
-    truth.recovering.is_some() && truth.consent.is_none() && !truth.confirmed
+    truth.recovering.is_some() && truth.consent != truth.recovering && !truth.confirmed
 }
 
 /// Who can have no quorum says so, destroys nothing, and comes to rest.

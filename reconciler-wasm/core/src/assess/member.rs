@@ -374,10 +374,22 @@ impl<'a> Ground<'_, 'a> {
             (None, None) if started => Disk::Lost,
             (None, None) => Disk::Unmade,
             (Some(found), Some(recorded)) if found != recorded => Disk::Lost,
-            (Some(_), _) if started && says_no_data(pod) => Disk::Lost,
+            (Some(_), _) if started && says_no_data(pod) && !has_run_since(pod, record) => {
+                Disk::Lost
+            }
             (Some(_), _) => Disk::Kept,
         }
     }
+}
+
+/// Whether the container ended last before the member was seen to change its health, and runs: then it may have answered
+/// since, or be about to, and its last words are those of an earlier start.
+fn has_run_since(pod: Option<&Pod>, record: Option<&MemberRecord>) -> bool {
+    let ended = pod
+        .filter(|pod| pod.running)
+        .and_then(|pod| pod.last_exit.as_ref()?.at);
+    let since = record.and_then(|record| clock::read(&record.since));
+    ended.zip(since).is_some_and(|(ended, since)| ended < since)
 }
 
 /// Whether the pod starts as a first member where its disk is empty.

@@ -189,7 +189,7 @@ fn force(
             format!(
                 "{} starts as the only member: {why}.{}",
                 pod.name,
-                way_of_ending(living)
+                own::way_of_ending(living)
             ),
         );
         return;
@@ -207,7 +207,7 @@ fn force(
         survivor,
         format!(
             "{survivor} is started as the only member of the cluster.{}",
-            way_of_ending(living)
+            own::way_of_ending(living)
         ),
     );
     if others.is_empty() {
@@ -234,16 +234,6 @@ fn force(
         action.pre.claim_uid = volume.map(|volume| volume.uid.clone());
         action.pre.recovery = true;
         step.actions.push(action);
-    }
-}
-
-/// What to do where a pod that is waited for does not end; nothing while none is on its way out.
-fn way_of_ending(living: &Living<'_>) -> String {
-    let is_ending = living.pods.values().any(|pod| pod.deleted.is_some());
-    if is_ending {
-        format!(" {DEAD_NODE}")
-    } else {
-        String::new()
     }
 }
 
@@ -275,6 +265,10 @@ fn answered(
     let mut voters = list.voters().map(name_of);
     let is_alone = voters.next() == Some(recovery.survivor.as_str()) && voters.next().is_none();
     if !is_alone {
+        // Nobody takes the flag back once the recovery is void, and whoever has it starts alone beside the others.
+        if flagged.is_some() {
+            return;
+        }
         step.find(
             FindingKind::Doing,
             Reason::ConsentNotUsed,
@@ -345,7 +339,7 @@ fn renew(
         format!(
             "{survivor} is the only member now and is started once more as any other: {}.{}",
             own::complaint(living, survivor),
-            way_of_ending(living)
+            own::way_of_ending(living)
         ),
     );
     if !flagged.is_empty() {

@@ -155,6 +155,40 @@ fn two_of_three_disks_gone_destroys_nothing() {
     assert!(reports(&decision, Reason::QuorumLost));
 }
 
+/// Its first start had ended without a peer to ask. Each time that it did not answer for a moment it was taken for one on an
+/// emptied disk, and replaced at once.
+#[test]
+fn last_words_from_before_a_member_was_healthy_say_nothing_of_its_disk() {
+    let mut world = healthy(3).settle();
+    let healthy_since = world.snapshot.now;
+    let exit = |at: contract::Millis| contract::LastExit {
+        reason: "Error".to_owned(),
+        code: 1,
+        message: "cannot fetch cluster info from peer urls".to_owned(),
+        at: Some(at),
+    };
+    let before = contract::Millis(healthy_since.0 - 60_000_000);
+    world.pods()[1].last_exit = Some(exit(before));
+    let silent = world.later(60).silent(1);
+    assert_eq!(effects(&silent.decide()), [""; 0]);
+    let later = silent.settle().later(10);
+    assert_eq!(effects(&later.decide()), [""; 0]);
+    // It ended again since.
+    let mut ended = later.clone();
+    ended.pods()[1].last_exit = Some(exit(ended.snapshot.now));
+    assert_eq!(
+        effects(&ended.decide())[0],
+        format!("RemoveMember {}", id(1))
+    );
+    // It does not run: then those are its last words.
+    let mut down = later;
+    (down.pods()[1].running, down.pods()[1].ready) = (false, false);
+    assert_eq!(
+        effects(&down.decide())[0],
+        format!("RemoveMember {}", id(1))
+    );
+}
+
 /// On nodes that do not answer, where the next pods cannot be made before they have ended.
 #[test]
 fn what_to_do_about_pods_that_never_end_is_said_when_they_are_a_quorum() {

@@ -211,6 +211,11 @@ fn a_quorum_that_comes_back_ends_the_recovery() {
     let decision = world.decide();
     assert_eq!(effects(&decision), [""; 0]);
     assert_eq!(stage(&world), Some(RecoveryStage::Void));
+    // Nobody takes the flag back later, and whoever has it starts alone beside the others.
+    let flag = names::FORCE_NEW_CLUSTER_ANNOTATION.to_owned();
+    world.pods()[0].annotations.insert(flag, "true".to_owned());
+    assert_eq!(effects(&world.decide()), ["AnnotatePod Pod shop-m0"]);
+    assert_eq!(stage(&world), Some(RecoveryStage::Stopping));
 }
 
 #[test]
