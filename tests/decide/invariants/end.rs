@@ -55,6 +55,7 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     violation(promise, *at, words)
 }
 
+/// Whether the consent that a recovery goes by is gone, or names another survivor by now.
 fn is_taken_back(truth: &Truth) -> bool {
     truth.recovering.is_some() && truth.consent != truth.recovering && !truth.confirmed
 }

@@ -10,7 +10,7 @@
 //! At each moment everybody trusts whoever everybody else shows.
 
 use contract::{
-    Effect, EventType, FindingKind, Millis, Observed, Order, Pod, Reason, Secret, TlsRole,
+    Effect, EventType, FindingKind, Millis, Observed, Order, Reason, Secret, TlsRole,
     authority_keys, certificate_covers, names,
 };
 
@@ -206,14 +206,14 @@ impl<'a> Ground<'_, 'a> {
     /// answer they never end, and nobody talks with them any more.
     fn is_trusted(&self, role: TlsRole, authority: &str) -> bool {
         self.living.is_none_or(|living| {
-            let is_listed = |pod: &Pod| living.members.iter().any(|member| member.name == pod.name);
+            let is_listed = |name: &str| living.members.iter().any(|member| member.name == name);
             living
                 .pods
-                .values()
-                .filter(|pod| {
-                    pod.deleted.is_none() || living.membership.is_none() || is_listed(pod)
+                .iter()
+                .filter(|(name, pod)| {
+                    pod.deleted.is_none() || living.membership.is_none() || is_listed(name)
                 })
-                .all(|pod| crate::tls::trusts(pod, role, authority))
+                .all(|(_, pod)| crate::tls::trusts(pod, role, authority))
         })
     }
 

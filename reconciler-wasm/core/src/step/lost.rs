@@ -2,7 +2,7 @@
 //!
 //! Says it and does nothing; what may be done without a quorum is decided elsewhere.
 
-use contract::{ClusterId, FindingKind, Membership, Millis, Observed, Reason};
+use contract::{ClusterId, FindingKind, Membership, Millis, Observed, Pod, Reason};
 
 use super::{DEAD_NODE, Step, consent, last_words, repair};
 use crate::assess::{Disk, Living, Situation, name_of};
@@ -92,16 +92,18 @@ pub(super) fn say(
                 votes.voters,
                 quorum::quorum(votes.voters),
                 complaints.join("; "),
-                way_of_held_up(situation, living)
+                way_of_held_up(situation, living.voters().filter_map(|member| member.pod))
             ),
         );
     }
     step.look_again(Millis::seconds(1), Reason::QuorumLost);
 }
 
-/// What to do where the pod of a voter does not end, on whose disk the next one waits for that.
-fn way_of_held_up(situation: &Situation<'_>, living: &Living<'_>) -> String {
-    let pods = living.voters().filter_map(|member| member.pod);
+/// What to do where one of these pods, whose end is waited for, does not end; nothing before it has had its time.
+pub(super) fn way_of_held_up<'p>(
+    situation: &Situation<'_>,
+    pods: impl Iterator<Item = &'p Pod>,
+) -> String {
     let mut going = pods.filter_map(|pod| pod.deleted);
     if going.any(|since| situation.snapshot.now.since(since) >= HELD_UP) {
         format!(" {DEAD_NODE}")

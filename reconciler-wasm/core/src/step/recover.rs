@@ -27,7 +27,7 @@ use contract::{
 
 pub(super) use hold::has_lost_its_disk;
 
-use super::{DEAD_NODE, SOON, Sleep, Step, birth::apply, consent::is_of, ended, repair};
+use super::{DEAD_NODE, SOON, Sleep, Step, birth::apply, consent::is_of, ended, lost, repair};
 use crate::assess::{Living, Member, Situation, has_ended, name_of};
 use crate::build::{self, Start};
 use crate::pre::{self, ActionExt};
@@ -189,7 +189,7 @@ fn force(
             format!(
                 "{} starts as the only member: {why}.{}",
                 pod.name,
-                own::way_of_ending(living)
+                lost::way_of_held_up(situation, living.pods.values().copied())
             ),
         );
         return;
@@ -207,7 +207,7 @@ fn force(
         survivor,
         format!(
             "{survivor} is started as the only member of the cluster.{}",
-            own::way_of_ending(living)
+            lost::way_of_held_up(situation, living.pods.values().copied())
         ),
     );
     if others.is_empty() {
@@ -339,7 +339,7 @@ fn renew(
         format!(
             "{survivor} is the only member now and is started once more as any other: {}.{}",
             own::complaint(living, survivor),
-            own::way_of_ending(living)
+            lost::way_of_held_up(situation, living.pods.values().copied())
         ),
     );
     if !flagged.is_empty() {

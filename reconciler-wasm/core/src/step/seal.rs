@@ -18,7 +18,7 @@ use crate::validate::Cluster;
 
 /// Seals every member that answers and is not sealed; without a quorum too, because then it matters most. Says whether
 /// clients may be told then: a majority of the voters is sealed, so that the others can never found a cluster of their
-/// own, and none of the others may hold another log.
+/// own, and none of the others may hold another log or is starting.
 pub(super) fn seal(
     cluster: &Cluster,
     situation: &Situation<'_>,

@@ -13,6 +13,7 @@ mod certificates;
 mod consent;
 mod corrupt;
 mod dialect;
+mod disks;
 mod fixture;
 mod guard;
 mod hearing;

@@ -73,6 +73,14 @@ fn restless(truth: Truth) -> History {
 
 fn of_goals() -> Vec<Case> {
     let unhealed = || restless(with(cluster(3), 2, down));
+    let recovering = |consent: Option<String>| {
+        but(unhealed(), |history| {
+            history.end.reasons = vec![Reason::RecoveringQuorum];
+            let truth = &mut history.end.truth;
+            (truth.recovering, truth.confirmed) = (Some(name(1)), false);
+            truth.consent.clone_from(&consent);
+        })
+    };
     let restoring = |history: History| {
         but(history, |history| {
             history.end.truth.restoring = Some(RestorationStage::Waiting);
@@ -99,6 +107,18 @@ fn of_goals() -> Vec<Case> {
             "a cluster at its goal is worked on",
             restless(cluster(3)),
             rested(cluster(3)),
+        ),
+        case(
+            reached,
+            "a recovery that a person consents to is not gone through with",
+            recovering(Some(name(1))),
+            recovering(None),
+        ),
+        case(
+            reached,
+            "a recovery that a person consents to is not gone through with, beside a consent that names another one",
+            recovering(Some(name(1))),
+            recovering(Some(name(3))),
         ),
         case(
             reached,

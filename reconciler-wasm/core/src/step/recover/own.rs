@@ -5,7 +5,7 @@
 use contract::{FindingKind, Pod, Reason};
 
 use crate::assess::{Living, Member, Situation};
-use crate::step::{DEAD_NODE, Step, furnish, image, issue, reshape, upgrade};
+use crate::step::{Step, furnish, image, issue, reshape, upgrade};
 use crate::validate::Cluster;
 
 /// Makes what the survivor starts with: the Service that has its address, and its certificates.
@@ -43,16 +43,6 @@ pub(super) fn complaint<'l>(living: &'l Living<'_>, survivor: &str) -> &'l str {
     let mut members = living.members.iter();
     let survivor = members.find(|member| member.name == survivor);
     survivor.map_or("it is not known", Member::complaint)
-}
-
-/// What to do where a pod that is waited for does not end; nothing while none is on its way out.
-pub(super) fn way_of_ending(living: &Living<'_>) -> String {
-    let is_ending = living.pods.values().any(|pod| pod.deleted.is_some());
-    if is_ending {
-        format!(" {DEAD_NODE}")
-    } else {
-        String::new()
-    }
 }
 
 /// Whether the files that the survivor starts with are there. Tells of it where they are not.

@@ -13,8 +13,7 @@ use super::{Change, Wish, again, living};
 use crate::assess::{Living, Situation, name_of};
 use crate::build::{self, Filling};
 use crate::pre::{self, ActionExt};
-use crate::step::DEAD_NODE;
-use crate::step::{LATER, SOON, Step, birth::apply, furnish, issue, lost};
+use crate::step::{DEAD_NODE, LATER, SOON, Step, birth::apply, furnish, issue, lost};
 use crate::validate::Cluster;
 
 /// Starts the founders and waits for a quorum of them.

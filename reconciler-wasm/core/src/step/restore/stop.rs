@@ -10,8 +10,7 @@ use super::{Change, Wish, hold, living};
 use crate::assess::Situation;
 use crate::entropy::Entropy;
 use crate::pre::{self, ActionExt};
-use crate::step::DEAD_NODE;
-use crate::step::{SOON, Step, strangers};
+use crate::step::{DEAD_NODE, SOON, Step, strangers};
 use crate::validate::Cluster;
 
 /// Deletes every pod; when none is left, fresh members are planned.
