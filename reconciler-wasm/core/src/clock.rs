@@ -30,6 +30,11 @@ pub(crate) fn read(text: &str) -> Option<Millis> {
         .map(|instant| Millis(instant.as_millisecond()))
 }
 
+/// How long ago the instant is that a status spells; zero when the text is no time.
+pub(crate) fn passed(text: &str, now: Millis) -> Millis {
+    read(text).map_or(Millis(0), |since| now.since(since))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,7 +86,16 @@ impl Tls {
 
     /// Whether a member is to have another address than it has in etcd's list.
     pub(crate) fn is_misplaced(&self, member: &str) -> bool {
-        self.peer.is_some() && self.turn.is_misplaced(member)
+        self.turn.is_misplaced(member)
+    }
+
+    /// The schemes of the address that a misplaced member has, and of the one that it is to have.
+    pub(crate) fn turned_schemes(&self) -> (&'static str, &'static str) {
+        if self.turn.goes_plain() {
+            ("https", "http")
+        } else {
+            ("http", "https")
+        }
     }
 
     /// What the annotation of a new pod says of plain text; none where all that has certificates insists on them.

@@ -12,6 +12,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use super::{Children, ClientFiles, Etcd, Member, Resource, dialect};
 use crate::testbed::{Testbed, wait};
@@ -350,7 +351,7 @@ impl Cluster {
             .map(drop)
     }
 
-    /// The address of the Service for clients; this machine reaches it.
+    /// The address of the Service for clients, once nodes have learned of it; this machine reaches it.
     pub async fn client_address(&self) -> Result<String> {
         let services: Api<core::Service> = Api::namespaced(self.testbed.client(), &self.namespace);
         let service = services.get(&format!("{}-client", self.name)).await?;
@@ -358,11 +359,9 @@ impl Cluster {
             .spec
             .and_then(|spec| spec.cluster_ip)
             .context("the client Service has no address")?;
-        let scheme = if self.client.is_some() {
-            "https"
-        } else {
-            "http"
-        };
+        let taken = async || Ok(TcpStream::connect((address.as_str(), 2379)).await?);
+        wait::until("a node's word for the client Service", ANSWER, taken).await?;
+        let scheme = self.client.as_ref().map_or("http", |_| "https");
         Ok(format!("{scheme}://{address}:2379"))
     }
 }

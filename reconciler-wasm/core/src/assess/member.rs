@@ -108,9 +108,7 @@ impl Member<'_> {
         match (&self.health, self.record) {
             (Health::Healthy(_), _) | (_, None) => Millis(0),
             (_, Some(record)) if record.health == MemberHealth::Healthy => Millis(0),
-            (_, Some(record)) => {
-                clock::read(&record.since).map_or(Millis(0), |since| now.since(since))
-            }
+            (_, Some(record)) => clock::passed(&record.since, now),
         }
     }
 
@@ -118,7 +116,7 @@ impl Member<'_> {
     pub(crate) fn up_for(&self, now: Millis) -> Millis {
         match (&self.health, self.record) {
             (Health::Healthy(_), Some(record)) if record.health == MemberHealth::Healthy => {
-                clock::read(&record.since).map_or(Millis(0), |since| now.since(since))
+                clock::passed(&record.since, now)
             }
             (Health::Healthy(_) | Health::Unhealthy(_) | Health::Unknown(_), _) => Millis(0),
         }
@@ -127,9 +125,7 @@ impl Member<'_> {
     /// How long it has had its role.
     pub(crate) fn in_role_for(&self, now: Millis) -> Millis {
         match self.record {
-            Some(record) if record.role == self.role() => {
-                clock::read(&record.role_since).map_or(Millis(0), |since| now.since(since))
-            }
+            Some(record) if record.role == self.role() => clock::passed(&record.role_since, now),
             Some(_) | None => Millis(0),
         }
     }
@@ -144,10 +140,10 @@ impl Member<'_> {
 
     /// The identity of the disk it runs on.
     pub(crate) fn disk_id(&self) -> Option<&str> {
-        match (self.pod, self.volume) {
-            // A claim of its name may be another pod's that was asked for before this one was seen.
-            (Some(pod), _) if pod.claim.is_none() => Some(&pod.uid),
-            (_, volume) => volume.map(|volume| volume.uid.as_str()),
+        // A claim of its name may be another pod's that was asked for before this one was seen.
+        match self.pod.filter(|pod| pod.claim.is_none()) {
+            Some(pod) => Some(&pod.uid),
+            None => self.volume.map(|volume| volume.uid.as_str()),
         }
     }
 }
@@ -352,12 +348,15 @@ impl<'a> Ground<'_, 'a> {
         if let Health::Healthy(_) = health {
             return Disk::Kept;
         }
-        let in_pod = match (pod, record.and_then(|record| record.disk.as_deref())) {
-            (Some(pod), _) => pod.claim.is_none(),
-            (None, _) => volume.is_none() && !self.has_volumes,
+        let recorded = record.and_then(|record| record.disk.as_deref());
+        let in_pod = match pod {
+            Some(pod) => pod.claim.is_none(),
+            None => volume.is_none() && !self.has_volumes,
         };
         // On a claim that is being deleted no other pod starts than the one that runs there.
         let is_held = pod.is_some_and(|pod| !has_ended(pod));
+        // A claim is seen later than the pod that started on it where its watch lags.
+        let is_unseen = is_held && volume.is_none() && pod.is_some_and(|pod| pod.ran);
         let volume = volume.filter(|volume| {
             volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || is_held)
         });
@@ -368,9 +367,9 @@ impl<'a> Ground<'_, 'a> {
         } else {
             volume.map(|volume| volume.uid.as_str())
         };
-        let recorded = record.and_then(|record| record.disk.as_deref());
         match (identity, recorded) {
             (None, Some(_)) => Disk::Lost,
+            (None, None) if is_unseen => Disk::Kept,
             (None, None) if started => Disk::Lost,
             (None, None) => Disk::Unmade,
             (Some(found), Some(recorded)) if found != recorded => Disk::Lost,

@@ -172,8 +172,7 @@ pub(super) fn attend(
     if furnish::is_obstructed(cluster, situation, step) {
         return;
     }
-    let age = clock::read(&birth.started_at)
-        .map_or(Millis(0), |began| situation.snapshot.now.since(began));
+    let age = clock::passed(&birth.started_at, situation.snapshot.now);
     let mut newborn = cluster.clone();
     newborn.tls = tls::of_newborn(cluster, situation.snapshot);
     // A cluster is born whole before it is stopped.

@@ -169,8 +169,10 @@ fn stands_for(situation: &Situation<'_>) -> Millis {
     let mut conditions = situation.memory.conditions.iter();
     conditions
         .find(|one| one.kind == AVAILABLE && one.reason == Reason::DataCorrupt.name())
-        .and_then(|one| clock::read(one.last_transition_time.as_deref()?))
-        .map_or(Millis(0), |since| situation.snapshot.now.since(since))
+        .and_then(|one| one.last_transition_time.as_deref())
+        .map_or(Millis(0), |since| {
+            clock::passed(since, situation.snapshot.now)
+        })
 }
 
 fn spell(voters: &[Voter<'_, '_>]) -> String {

@@ -40,6 +40,11 @@ impl Turn {
     pub(super) fn is_misplaced(&self, member: &str) -> bool {
         self.goal.is_some_and(|goal| self.is_plain(member) != goal)
     }
+
+    /// Whether members with another address than they are to have get one in plain text.
+    pub(super) fn goes_plain(&self) -> bool {
+        self.goal == Some(true)
+    }
 }
 
 /// Brings the Secrets that members are started with nearer to those of the spec.
@@ -77,10 +82,15 @@ pub(super) fn follow(
     if in_use.server.is_none() && !heard(snapshot, memory).any(|pod| pod.server_secret.is_some()) {
         in_use.operator = None;
     }
-    if in_use.peer.is_none() || memory.cluster_id.is_none() {
+    if memory.cluster_id.is_none() {
         return turn;
     }
     turn.plain = addresses(snapshot, memory, was_plain);
+    if in_use.peer.is_none() {
+        // A request that was on its way when the others were turned can come after them; nobody listens at its address.
+        turn.goal = turn.why_not.is_none().then_some(true);
+        return turn;
+    }
     let all_speak_both = heard(snapshot, memory).all(|pod| pod.peer_secret == in_use.peer);
     turn.new_in_plain = !all_speak_both;
     if turn.why_not.is_none() {

@@ -152,3 +152,28 @@ fn last_words_from_before_a_member_was_healthy_say_nothing_of_its_disk() {
         format!("RemoveMember {}", id(1))
     );
 }
+
+/// Found by reading: the pod was seen to run, its claim was not seen yet, and its member did not answer for a moment. It was
+/// replaced at once, on a disk that it had written to.
+#[test]
+fn a_claim_that_was_not_seen_yet_is_no_lost_disk() {
+    let unseen = || {
+        let mut world = healthy(3).without_volume(1).silent(1);
+        world.status.member_records[1].disk = None;
+        world
+    };
+    let told = unseen().decide();
+    assert_eq!(effects(&told), [""; 0]);
+    assert!(!reports(&told, Reason::DiskLost));
+    let mut ended = unseen();
+    let pod = &mut ended.pods()[1];
+    (pod.running, pod.phase) = (false, contract::PodPhase::Failed);
+    let mut lost = unseen().without_pod(1);
+    lost.status.member_records[1].disk = None;
+    for world in [ended, lost] {
+        assert!(reports(&world.decide(), Reason::DiskLost));
+    }
+    let mut never_ran = unseen();
+    never_ran.pods()[1].ran = false;
+    assert!(reports(&never_ran.decide(), Reason::DiskLost));
+}

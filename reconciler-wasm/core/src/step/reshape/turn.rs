@@ -46,24 +46,20 @@ pub(super) fn turn(
         .iter()
         .find(|row| name_of(row) == member.name && !row.learner);
     let Some(row) = row else { return false };
-    let (from, to) = if cluster.tls.is_plain_peer(member.name) {
-        ("http://", "https://")
-    } else {
-        ("https://", "http://")
-    };
+    let (from, to) = cluster.tls.turned_schemes();
     let effect = Effect::UpdateMember {
         member: row.id,
         peer_urls: row
             .peer_urls
             .iter()
-            .map(|url| url.replacen(from, to, 1))
+            .map(|url| url.replacen(&format!("{from}://"), &format!("{to}://"), 1))
             .collect(),
     };
     let resource = &situation.snapshot.resource;
     let mut action = pre::action(resource, effect).on_members(membership);
     action.pre.healthy_voters = u32::try_from(quorum(living.voters().count())).ok();
     step.actions.push(action);
-    let note = format!("Peers reach {} by {to} from now on", member.name);
+    let note = format!("Peers reach {} by {to}:// from now on", member.name);
     step.actions.push(pre::event_of(
         resource,
         EventType::Normal,

@@ -3,6 +3,7 @@
 use contract::{Endpoint, Pod, names};
 
 use super::*;
+use crate::fixture::id;
 
 /// More steps than any walk takes.
 const END: usize = 80;
@@ -242,6 +243,30 @@ fn a_cluster_that_wakes_speaks_to_clients_as_the_spec_has_it() {
         mounts.contains("server") && !mounts.contains("peer"),
         "{mounts}"
     );
+}
+
+/// Found by reading: the request for its address was on its way when it was turned back, and came after the last one. The
+/// cluster was plain by then, nobody listened at that address, and nobody gave it another one.
+#[test]
+fn an_address_that_came_late_is_turned_back_in_a_plain_cluster() {
+    for (index, spec) in [(0, Value::Null), (2, Value::Null), (2, tls())] {
+        let mut world = plain();
+        let row = &mut world.rows()[index];
+        row.peer_urls[0] = row.peer_urls[0].replacen("http://", "https://", 1);
+        if spec.is_object() {
+            edit(&mut world, "servers", |secret| {
+                let words = "it has expired".to_owned();
+                secret.problems.insert("server.crt".to_owned(), words);
+            });
+        }
+        let mut walk = Walk::of(world);
+        walk.ask(spec);
+        assert!(walk.go(END), "{:?}", walk.steps);
+        walk.is("http");
+        let turned = [format!("UpdateMember {}", id(index))];
+        let updates = walk.steps.iter().filter(|step| !step.starts_with("Event"));
+        assert_eq!(updates.cloned().collect::<Vec<_>>(), turned);
+    }
 }
 
 /// Between two steps no pod of it is left that would name its Secrets, and neither does the spec.
