@@ -172,11 +172,7 @@ impl Emulator {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("{name} cannot be started"))?;
-        wait::until(name, START, async || {
-            TcpStream::connect(address).await?;
-            Ok(())
-        })
-        .await?;
+        wait::until_taken(name, START, address).await?;
         Ok(Self {
             _child: child,
             address,

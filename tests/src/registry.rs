@@ -92,11 +92,7 @@ impl Registry {
             .spawn()
             .context("the registry cannot be started")?;
         self.child = Some(child);
-        wait::until("the registry's answer", START, async || {
-            TcpStream::connect(self.address).await?;
-            Ok(())
-        })
-        .await
+        wait::until_taken("the registry's answer", START, self.address).await
     }
 
     /// Ends it.

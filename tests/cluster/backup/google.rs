@@ -122,11 +122,7 @@ async fn token_server(scenario: &Scenario, authority: &Authority) -> Result<(Chi
         .kill_on_drop(true)
         .spawn()
         .context("node cannot be started")?;
-    wait::until("the server of tokens", PATIENCE, async || {
-        TcpStream::connect((address.as_str(), 443)).await?;
-        Ok(())
-    })
-    .await?;
+    wait::until_taken("the server of tokens", PATIENCE, (address.as_str(), 443)).await?;
     let key = |name: &str| fs::read_to_string(folder.join(name));
     Ok((child, [key("account.pem")?, key("another.pem")?]))
 }

@@ -12,7 +12,6 @@ use kube::api::{DeleteParams, ListParams};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 
 use super::{Children, ClientFiles, Etcd, Member, Resource, dialect};
 use crate::testbed::{Testbed, wait};
@@ -359,8 +358,7 @@ impl Cluster {
             .spec
             .and_then(|spec| spec.cluster_ip)
             .context("the client Service has no address")?;
-        let taken = async || Ok(TcpStream::connect((address.as_str(), 2379)).await?);
-        wait::until("a node's word for the client Service", ANSWER, taken).await?;
+        wait::until_taken("the client Service", ANSWER, (address.as_str(), 2379)).await?;
         let scheme = self.client.as_ref().map_or("http", |_| "https");
         Ok(format!("{scheme}://{address}:2379"))
     }

@@ -7,9 +7,11 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use tokio::time::{Instant, sleep};
+use tokio::net::{TcpStream, ToSocketAddrs};
+use tokio::time::{Instant, sleep, timeout};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const A_TRY: Duration = Duration::from_secs(1);
 
 /// Looks until `look` answers, at most for `within`.
 ///
@@ -33,6 +35,20 @@ where
         }
         sleep(BETWEEN_LOOKS).await;
     }
+}
+
+/// Waits until connections are taken at `address`, at most for `within`. Each try is a new one: where nobody knew of the
+/// address when a connection was begun, that one goes nowhere for good.
+pub async fn until_taken(
+    what: impl Display,
+    within: Duration,
+    address: impl ToSocketAddrs + Clone,
+) -> Result<()> {
+    until(what, within, async || {
+        timeout(A_TRY, TcpStream::connect(address.clone())).await??;
+        Ok(())
+    })
+    .await
 }
 
 #[cfg(test)]
