@@ -148,7 +148,7 @@ impl Branch {
         let Plan {
             faults, mishaps, ..
         } = &self.world.plan;
-        for planned in faults.iter().filter(|one| one.at + one.lasts > now) {
+        for planned in faults.iter().filter(|one| one.ends() > now) {
             (planned.at, planned.lasts, planned.fault).hash(&mut hasher);
         }
         for (number, mishap) in mishaps.iter().filter(|(number, _)| *number >= tried) {

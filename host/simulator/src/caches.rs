@@ -43,7 +43,7 @@ impl World {
     pub(crate) fn deaf(&self) -> Vec<Watch> {
         let faults = self.plan.faults.iter();
         faults
-            .filter(|planned| (planned.at..planned.at + planned.lasts).contains(&self.now))
+            .filter(|planned| planned.is_at(self.now))
             .filter_map(|planned| {
                 if let Fault::Deaf(watch) = planned.fault {
                     Some(Watch::numbered(watch))

@@ -58,7 +58,12 @@ impl World {
             Fault::NoApi => self.api = false,
             Fault::Clock(off) => self.off = off,
             // The operator looks these up in the plan.
-            Fault::StaleCache | Fault::Deaf(_) | Fault::Restart | Fault::Echo | Fault::Rival => {}
+            Fault::StaleCache
+            | Fault::Deaf(_)
+            | Fault::SlowWatches
+            | Fault::Restart
+            | Fault::Echo
+            | Fault::Rival => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
@@ -125,6 +130,7 @@ impl World {
             | Fault::LoseNode(_)
             | Fault::StaleCache
             | Fault::Deaf(_)
+            | Fault::SlowWatches
             | Fault::Restart
             | Fault::Echo
             | Fault::Rival
@@ -169,8 +175,8 @@ impl World {
     /// Whoever goes on from a member that did not hear of it deletes once more what clients had deleted.
     pub(crate) fn delete_keys_again(&mut self) {
         let faults = self.plan.faults.iter().enumerate();
-        let over = faults
-            .filter(|(_, one)| one.fault == Fault::FillWithKeys && one.at + one.lasts <= self.now);
+        let over =
+            faults.filter(|(_, one)| one.fault == Fault::FillWithKeys && one.ends() <= self.now);
         let over: Vec<usize> = over.map(|(index, _)| index).collect();
         for index in over {
             self.timers.set(self.now + 5_000, Timer::Heal(index));

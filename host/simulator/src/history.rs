@@ -190,7 +190,12 @@ impl Operator {
     pub(crate) fn wait(&mut self, world: &mut World) {
         loop {
             if world.changed && self.next > world.now {
-                self.next = self.next.min(world.now + 100);
+                let late = if is_during(world, Fault::SlowWatches) {
+                    1_000
+                } else {
+                    100
+                };
+                self.next = self.next.min(world.now + late);
                 self.idle = 0;
             }
             match world.timers.next_at() {
@@ -373,7 +378,9 @@ impl Operator {
 }
 
 fn is_during(world: &World, kind: Fault) -> bool {
-    world.plan.faults.iter().any(|planned| {
-        planned.fault == kind && (planned.at..planned.at + planned.lasts).contains(&world.now)
-    })
+    world
+        .plan
+        .faults
+        .iter()
+        .any(|planned| planned.fault == kind && planned.is_at(world.now))
 }

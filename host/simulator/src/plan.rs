@@ -106,6 +106,8 @@ pub enum Fault {
     /// One of the operator's watches tells nothing for a while: of the resources, the pods, the claims, or what stands around
     /// them. The others go on.
     Deaf(u32),
+    /// The operator's watches tell of changes a second late for a while.
+    SlowWatches,
     /// The API server does not answer for a while.
     NoApi,
     /// The operator is started again.
@@ -176,13 +178,25 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
+impl Planned {
+    /// When it is over.
+    pub(crate) const fn ends(&self) -> i64 {
+        self.at + self.lasts
+    }
+
+    /// Whether it lasts at that time.
+    pub(crate) fn is_at(&self, now: i64) -> bool {
+        (self.at..self.ends()).contains(&now)
+    }
+}
+
 impl Plan {
     /// When the last fault is over.
     #[must_use]
     pub fn calm_from(&self) -> i64 {
         self.faults
             .iter()
-            .map(|planned| planned.at + planned.lasts)
+            .map(Planned::ends)
             .max()
             .unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Watches that tell nothing for a while, in the plan of a seed.
+//! Watches that tell nothing or little for a while, in the plan of a seed.
 //!
 //! All else of a seed's plan is [`super::seed`]'s.
 
@@ -7,6 +7,7 @@ use super::{Fault, Planned};
 
 /// Makes a stream of a seed of its own.
 const DEAF: u64 = 0xdeaf;
+const SLOW: u64 = 0x510e;
 
 /// In every sixth history one watch stands still while the others go on, once or twice.
 pub(super) fn deafness(seed: u64) -> Vec<Planned> {
@@ -21,4 +22,16 @@ pub(super) fn deafness(seed: u64) -> Vec<Planned> {
             fault: Fault::Deaf(rng.u32(0..4)),
         })
         .collect()
+}
+
+/// In every second history with faults all watches are slow until the last of them is over: what comes within a second is
+/// seen at once, and what the operator wrote in one second it sees in another.
+pub(super) fn slowness(seed: u64, faults: &[Planned]) -> Option<Planned> {
+    let lasts = faults.iter().map(Planned::ends).max()?;
+    let mut rng = fastrand::Rng::with_seed(seed ^ SLOW);
+    rng.bool().then_some(Planned {
+        at: 0,
+        lasts,
+        fault: Fault::SlowWatches,
+    })
 }

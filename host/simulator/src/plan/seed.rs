@@ -100,6 +100,7 @@ impl Plan {
         faults.extend(fills(seed));
         faults.extend(partitions(seed));
         faults.extend(deaf::deafness(seed));
+        faults.extend(deaf::slowness(seed, &faults));
         let old = match rng.u8(0..8) {
             // Another image or pod policy waits for the renewal.
             0 if !is_about_versions && policies(seed).is_empty() => Some(OldPods::Kept),
@@ -155,7 +156,9 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::SlowSync
         | Fault::FillWithKeys
         | Fault::Pause => [2_000, 10_000, 40_000, 200_000, 400_000][rng.usize(0..5)],
-        Fault::StaleCache | Fault::Deaf(_) | Fault::NoApi => rng.i64(200..15_000),
+        Fault::StaleCache | Fault::Deaf(_) | Fault::SlowWatches | Fault::NoApi => {
+            rng.i64(200..15_000)
+        }
         Fault::Wipe(_)
         | Fault::Kill(_)
         | Fault::Evict(_)

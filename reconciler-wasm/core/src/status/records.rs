@@ -38,8 +38,8 @@ fn record(
 ) -> MemberRecord {
     let now = clock::spell(situation.snapshot.now);
     let health = member.remembered_health();
-    let role = member.role();
     let old = member.record;
+    let role = remembered_role(member.role(), old);
     // Unknown and unhealthy are one state to the clock: a member that flaps between them is down all the time.
     let was_down = old.map(|old| old.health != MemberHealth::Healthy);
     let status = member.status();
@@ -70,7 +70,7 @@ fn record(
     MemberRecord {
         name: member.name.to_owned(),
         id: member.id.or_else(|| old.and_then(|old| old.id)),
-        role: remembered_role(role, old),
+        role,
         health,
         since,
         role_since,

@@ -2,7 +2,7 @@
 
 use contract::{Observed, Phase, Reason};
 
-use crate::fixture::{effects, fresh, healthy, id, member, reports, written};
+use crate::fixture::{World, effects, fresh, healthy, id, member, reports, written};
 
 #[test]
 fn birth_remembers_the_plan_before_it_starts_all_members_together() {
@@ -20,23 +20,35 @@ fn birth_remembers_the_plan_before_it_starts_all_members_together() {
     assert!(!effects(&decision).contains(&"Apply Service shop-client".to_owned()));
 }
 
-#[test]
-fn clients_get_their_service_when_a_quorum_has_answered() {
+/// Three members that form a cluster, started with `image` just now.
+fn forming(image: &str) -> World {
     let mut world = healthy(3);
-    let planned = world
-        .status
-        .member_records
-        .iter()
-        .map(|record| record.name.clone())
-        .collect();
     world.status.cluster_id = None;
     world.status.birth = Some(contract::Birth {
         token: "t".to_owned(),
-        members: planned,
-        image: "quay.io/coreos/etcd:v3.6.16".to_owned(),
-        started_at: "2026-11-18T11:06:00Z".to_owned(),
+        members: (0..3).map(member).collect(),
+        image: image.to_owned(),
+        started_at: "2026-11-18T11:06:40Z".to_owned(),
         attempt: 1,
     });
+    world
+}
+
+/// Found by the simulator: paused while they formed, members had told their list once and did not any more. The time of their
+/// roles was written anew each second, and each status that is written is a reason to look again.
+#[test]
+fn a_list_that_was_told_once_and_is_not_any_more_moves_no_time() {
+    let world = forming("quay.io/coreos/etcd:v3.6.16").spec("paused", true.into());
+    let mut world = world.without_list().settle();
+    for _ in 0..3 {
+        world = world.later(1);
+        assert_eq!(written(&world.decide()), None);
+    }
+}
+
+#[test]
+fn clients_get_their_service_when_a_quorum_has_answered() {
+    let mut world = forming("quay.io/coreos/etcd:v3.6.16");
     if let Observed::Seen(services) = &mut world.snapshot.objects.services {
         services.truncate(1);
     }
@@ -48,15 +60,7 @@ fn clients_get_their_service_when_a_quorum_has_answered() {
 
 #[test]
 fn an_image_that_cannot_be_had_at_birth_waits_for_a_person() {
-    let mut world = healthy(3);
-    world.status.cluster_id = None;
-    world.status.birth = Some(contract::Birth {
-        token: "t".to_owned(),
-        members: (0..3).map(member).collect(),
-        image: "registry.example/etcd:v3.6.16".to_owned(),
-        started_at: "2026-11-18T11:06:40Z".to_owned(),
-        attempt: 1,
-    });
+    let world = forming("registry.example/etcd:v3.6.16");
     let mut world = world.silent(0).silent(1).silent(2).without_list();
     assert!(!reports(&world.decide(), Reason::ImagePull));
     let pod = &mut world.pods()[1];
