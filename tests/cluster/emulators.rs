@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tests::scenario::Scenario;
 use tests::testbed::tools::Tool;
 use tests::testbed::{Progress, wait};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
 /// The bucket that there is.

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tests::scenario::{Authority, Scenario};
 use tests::testbed::wait;
-use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use super::stores::{SMALL, Source};
