@@ -44,7 +44,7 @@ const MAX_NOTE: usize = 1024;
 pub fn permit(decision: &Decision, snapshot: &Snapshot) -> Result<(), Vec<Refusal>> {
     let mut refusals = Vec::new();
     judge_counts(decision, &mut refusals);
-    if decision.actions.len() <= MAX_ACTIONS && decision.schema == SCHEMA {
+    if (1..=MAX_ACTIONS).contains(&decision.actions.len()) && decision.schema == SCHEMA {
         judge_crowd(decision, snapshot, &mut refusals);
         let spec = EtcdClusterSpec::deserialize(&snapshot.resource.spec);
         for (position, action) in decision.actions.iter().enumerate() {
