@@ -311,7 +311,7 @@ impl Operator {
         self.idle = if acted { 0 } else { self.idle + 1 };
         // Looking again at the same world is only of use to see patience run out.
         let floor = if self.idle > 1 {
-            (250 << (2 * self.idle).min(10)).min(120_000)
+            (250 << (3 * self.idle).min(10)).min(120_000)
         } else {
             20
         };
