@@ -148,6 +148,9 @@ pub(crate) fn render(
         {
             status.target_version = cluster.version.to_string();
         }
+    } else if matches!(situation.stage, Stage::Unborn) {
+        // The archived operator may have told of some.
+        count_nobody(&mut status);
     }
     if begins {
         forget_members(&mut status);
@@ -179,13 +182,17 @@ fn snapshot_has_certificates(snapshot: &Snapshot) -> bool {
 
 /// Nothing of those who were there before is true of whoever comes.
 fn forget_members(status: &mut EtcdClusterStatus) {
-    status.size = 0;
-    status.ready_members = 0;
-    status.members = MemberNames::default();
+    count_nobody(status);
     status.member_records.clear();
     status.asleep_since = None;
     status.recovery = None;
     status.space_cure = None;
+}
+
+fn count_nobody(status: &mut EtcdClusterStatus) {
+    status.size = 0;
+    status.ready_members = 0;
+    status.members = MemberNames::default();
 }
 
 fn phase(before: Phase, cluster_id: Option<ClusterId>, planned: bool) -> Phase {

@@ -141,10 +141,15 @@ fn a_crash_before_the_seed_is_a_birth() {
 #[test]
 fn a_cluster_that_ran_and_of_which_nothing_is_left_is_not_born_again() {
     for phase in ["Running", "Failed"] {
-        let decision = fresh(3).with_status(json!({ "phase": phase })).decide();
+        let told = json!({ "phase": phase, "size": 2, "readyMembers": 1,
+            "members": { "ready": ["shop-0000"], "unready": ["shop-0001"] } });
+        let decision = fresh(3).with_status(told).decide();
         assert_eq!(effects(&decision), [""; 0]);
         assert!(reports(&decision, Reason::DataLost));
-        assert!(written(&decision).unwrap().birth.is_none());
+        let status = written(&decision).unwrap();
+        assert!(status.birth.is_none());
+        assert_eq!((status.size, status.ready_members), (0, 0));
+        assert_eq!(status.members, contract::MemberNames::default());
     }
 }
 
