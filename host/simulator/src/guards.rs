@@ -10,6 +10,7 @@ use contract::{
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
+use crate::plan::Fault;
 use crate::timers::Timer;
 use crate::world::{NAME, World};
 
@@ -193,6 +194,16 @@ impl World {
         self.changed = true;
     }
 
+    /// Whether the operator's clock was behind at some time since. What it dates then is taken for older once the clock is
+    /// right again, by nobody's fault.
+    fn was_behind_since(&self, since: i64) -> bool {
+        self.plan.faults.iter().any(|planned| {
+            matches!(planned.fault, Fault::Clock(off) if off < 0)
+                && planned.ends() > since
+                && planned.at <= self.now
+        })
+    }
+
     /// Before which act there is no backup that was taken since the guard was there; for a restore, since it was asked for.
     pub(crate) fn unsaved(&self, restore: Option<&str>) -> Vec<RiskyAct> {
         let Some(guard) = &self.guard else {
@@ -209,7 +220,11 @@ impl World {
             .find(|one| restore == Some(one.uid.as_str()))
             .map(|one| one.created.0 - self.epoch);
         // What was asked for before there was a guard may have begun before it.
-        if asked.is_some_and(|asked| asked >= guard.since && !saved_since(asked)) {
+        let may_be_told = |asked: &i64| *asked >= guard.since && !self.was_behind_since(*asked);
+        if asked
+            .filter(may_be_told)
+            .is_some_and(|asked| !saved_since(asked))
+        {
             unsaved.push(RiskyAct::Restore);
         }
         unsaved

@@ -51,7 +51,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         }
         // What is given up is judged when it is; from then on everybody is stopped.
         Deed::GaveUp if !before.replaced => gives_up(at, before),
-        Deed::DeletedPod(_) if before.restoring == Some(RestorationStage::Stopping) => None,
+        Deed::DeletedPod(_) if stops_all(before) => None,
         Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
         Deed::DeletedPod(name) => {
             if let Some(taken) = takes_a_listed_disk(at, deed, before) {
@@ -99,6 +99,7 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
 pub(super) fn judge_late(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     match deed {
         Deed::StartedAlone(name) => starts_alone(at, name, before),
+        Deed::DeletedPod(_) if stops_all(before) => None,
         Deed::DeletedPod(_) | Deed::DeletedClaim(_) => takes_a_listed_disk(at, deed, before),
         // A request of the birth may come after it: the API server asks only whether the name is free.
         Deed::StartedNew(_)
@@ -298,6 +299,11 @@ fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation
         at,
         format!("{deed:?}, {before:?}"),
     )
+}
+
+/// Whether a restore stops whoever there is: what they have was given up before.
+fn stops_all(before: &Truth) -> bool {
+    before.restoring == Some(RestorationStage::Stopping)
 }
 
 /// Who consented to go on from one member gave up what the others have, once that is under way and as long as it is needed.

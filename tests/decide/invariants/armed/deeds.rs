@@ -1,6 +1,6 @@
 //! Facts that break a promise by themselves, however their history ends. Deeds done to members are [`super::members`]'.
 
-use contract::{ClusterId, RiskyAct};
+use contract::{ClusterId, RestorationStage, RiskyAct};
 use simulator::{Deed, Fact, Truth};
 
 use super::{Armed, but, cluster, deed, down, id, name, with};
@@ -284,6 +284,11 @@ fn of_late_requests() -> Vec<Case> {
             truth.consent = Some(name(1));
         })
     };
+    let restored = |stage: RestorationStage| {
+        let mut before = with(cluster(3), 3, |member| member.in_pod = true);
+        before.restoring = Some(stage);
+        late(Deed::DeletedPod(name(3)), before)
+    };
     vec![
         Case::new(
             Promise::ListedDisksStay,
@@ -299,6 +304,12 @@ fn of_late_requests() -> Vec<Case> {
                 with(cluster(3), 3, |member| member.in_pod = true),
             ),
             late(Deed::DeletedPod(name(3)), cluster(3)),
+        ),
+        Case::new(
+            Promise::ListedDisksStay,
+            "a late request deletes a pod with its member's data, and nothing is given up",
+            restored(RestorationStage::Waiting),
+            restored(RestorationStage::Stopping),
         ),
         Case::new(
             Promise::NewIsForBirth,
