@@ -112,7 +112,9 @@ fn judge_safety(fact: &Fact) -> Option<Violation> {
             late,
         } if !(lost.is_empty()
             || is_consented(deed, before)
-            || late.is_some() && is_of_one_who_left(deed, before)) =>
+            || late
+                .as_ref()
+                .is_some_and(|sent| is_of_one_who_left(deed, sent))) =>
         {
             let words = format!(
                 "{deed:?} destroyed the last copy of the writes {lost:?}, before: {before:?}"
@@ -167,11 +169,11 @@ fn is_upkeep(effects: &[&str]) -> bool {
 }
 
 /// Whose member had left when the request was sent: that the disks of all who stayed went meanwhile, nobody could know.
-fn is_of_one_who_left(deed: &Deed, before: &Truth) -> bool {
+fn is_of_one_who_left(deed: &Deed, sent: &Truth) -> bool {
     let (Deed::DeletedPod(name) | Deed::DeletedClaim(name)) = deed else {
         return false;
     };
-    before.members.iter().all(|member| member.name != *name)
+    sent.members.iter().all(|member| member.name != *name)
 }
 
 /// Whose member is stopped because a person consented to go on from another one, and to lose what that one does not have.

@@ -106,7 +106,7 @@ pub enum Fault {
     /// One of the operator's watches tells nothing for a while: of the resources, the pods, the claims, or what stands around
     /// them. The others go on.
     Deaf(u32),
-    /// The operator's watches tell of changes a second late for a while.
+    /// For a while the operator looks a second after a change, and not a tenth of one.
     SlowWatches,
     /// The API server does not answer for a while.
     NoApi,

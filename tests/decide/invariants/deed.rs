@@ -52,7 +52,9 @@ pub(super) fn judge_deed(at: i64, deed: &Deed, before: &Truth) -> Option<Violati
         // What is given up is judged when it is; from then on everybody is stopped.
         Deed::GaveUp if !before.replaced => gives_up(at, before),
         Deed::DeletedPod(_) if stops_all(before) => None,
-        Deed::DeletedClaim(name) if before.given_up.contains(name) => whole(at, name, before),
+        Deed::DeletedClaim(name) if before.given_up.contains(name) => {
+            whole(at, name, before).or_else(|| takes_a_listed_disk(at, deed, before))
+        }
         Deed::DeletedPod(name) => {
             if let Some(taken) = takes_a_listed_disk(at, deed, before) {
                 return Some(taken);

@@ -25,7 +25,7 @@ pub(super) fn deafness(seed: u64) -> Vec<Planned> {
 }
 
 /// In every second history with faults all watches are slow until the last of them is over: what comes within a second is
-/// seen at once, and what the operator wrote in one second it sees in another.
+/// seen in one look, and what the operator wrote in one second it sees in another.
 pub(super) fn slowness(seed: u64, faults: &[Planned]) -> Option<Planned> {
     let lasts = faults.iter().map(Planned::ends).max()?;
     let mut rng = fastrand::Rng::with_seed(seed ^ SLOW);

@@ -92,7 +92,7 @@ impl fmt::Display for Fault {
             Self::Idle => write!(f, "clients write nothing after many writes"),
             Self::StaleCache => write!(f, "the operator's caches stand still"),
             Self::Deaf(watch) => write!(f, "watch {watch} of the operator tells nothing"),
-            Self::SlowWatches => write!(f, "the operator hears of changes a second late"),
+            Self::SlowWatches => write!(f, "the operator looks a second after changes"),
             Self::NoApi => write!(f, "the API server does not answer"),
             Self::Restart => write!(f, "the operator is started again"),
             Self::Echo => write!(f, "the operator decides on an old snapshot"),

@@ -355,8 +355,8 @@ impl<'a> Ground<'_, 'a> {
         };
         // On a claim that is being deleted no other pod starts than the one that runs there.
         let is_held = pod.is_some_and(|pod| !has_ended(pod));
-        // A claim is seen later than the pod that started on it where its watch lags.
-        let is_unseen = is_held && volume.is_none() && pod.is_some_and(|pod| pod.ran);
+        // A claim is seen later than the pod that is on it where its watch lags.
+        let is_unseen = is_held && volume.is_none();
         let volume = volume.filter(|volume| {
             volume.phase != VolumePhase::Lost && (volume.deleted.is_none() || is_held)
         });
@@ -369,9 +369,9 @@ impl<'a> Ground<'_, 'a> {
         };
         match (identity, recorded) {
             (None, Some(_)) => Disk::Lost,
+            (None, None) if !started => Disk::Unmade,
             (None, None) if is_unseen => Disk::Kept,
-            (None, None) if started => Disk::Lost,
-            (None, None) => Disk::Unmade,
+            (None, None) => Disk::Lost,
             (Some(found), Some(recorded)) if found != recorded => Disk::Lost,
             (Some(_), _) if started && says_no_data(pod) && !has_run_since(pod, record) => {
                 Disk::Lost

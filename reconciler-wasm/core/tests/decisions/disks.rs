@@ -173,7 +173,19 @@ fn a_claim_that_was_not_seen_yet_is_no_lost_disk() {
     for world in [ended, lost] {
         assert!(reports(&world.decide(), Reason::DiskLost));
     }
-    let mut never_ran = unseen();
-    never_ran.pods()[1].ran = false;
-    assert!(reports(&never_ran.decide(), Reason::DiskLost));
+}
+
+/// Fresh eyes found that the first repair let clients in beside a founder that was starting and not sealed, and took it out.
+#[test]
+fn a_founder_whose_claim_was_not_seen_yet_is_waited_for() {
+    let mut world = healthy(3).without_volume(2).silent(2);
+    world.status.member_records[2].disk = None;
+    let pod = &mut world.pods()[2];
+    (pod.running, pod.ran) = (false, false);
+    let state = contract::names::INITIAL_STATE_ANNOTATION.to_owned();
+    pod.annotations.insert(state, "new".to_owned());
+    if let contract::Observed::Seen(services) = &mut world.snapshot.objects.services {
+        services.truncate(1);
+    }
+    assert_eq!(effects(&world.decide()), [""; 0]);
 }

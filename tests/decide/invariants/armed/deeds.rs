@@ -128,6 +128,13 @@ fn of_writes() -> Vec<Case> {
         })
     };
     let gone = || Deed::DeletedClaim(name(4));
+    let sent_to = |size: u64| {
+        but(took(gone(), vec![7], true), |fact| {
+            if let Fact::Deed { late, .. } = fact {
+                *late = Some(Box::new(cluster(size)));
+            }
+        })
+    };
     let stopped = |consent: u64| {
         but(took(Deed::DeletedPod(name(2)), vec![7], false), |fact| {
             if let Fact::Deed { before, .. } = fact {
@@ -154,6 +161,11 @@ fn of_writes() -> Vec<Case> {
             "a late request deletes the last copy, and its member is listed",
             took(Deed::DeletedClaim(name(3)), vec![7], true),
             took(gone(), vec![7], true),
+        ),
+        case(
+            "a late request deletes the last copy, and its member left since",
+            sent_to(4),
+            sent_to(3),
         ),
         case(
             "a late request that deletes nothing takes the last copy",
