@@ -31,6 +31,7 @@ pub(crate) async fn size_and_version(scenario: &mut Scenario) -> Result<()> {
     let [one, other, ..] = names.as_slice() else {
         anyhow::bail!("members are {names:?}")
     };
+    // Nodes learn of the Service a moment after it was made.
     cluster.client_address().await?;
     let service = "--endpoints=http://example-etcd-cluster-client:2379";
     scenario

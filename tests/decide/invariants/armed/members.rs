@@ -146,6 +146,13 @@ fn of_disks() -> Vec<Case> {
         ),
         two(
             listed,
+            "the claim of a member is deleted that has the name of one that a restore gave up",
+            &kept(|truth| truth.given_up = vec![name(3), name(9)]),
+            Deed::DeletedClaim(name(3)),
+            Deed::DeletedClaim(name(9)),
+        ),
+        two(
+            listed,
             "the pod of a member is deleted that has its data in it",
             &with(cluster(3), 2, |member| member.in_pod = true),
             Deed::DeletedPod(name(2)),
