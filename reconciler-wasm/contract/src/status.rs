@@ -274,8 +274,8 @@ pub struct MemberRecord {
     /// Its peers reach it in plain text although members have certificates for one another: TLS is being turned on or off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_peer: bool,
-    /// Size of its data file in bytes, when it last answered. Written anew once it has changed by a tenth; the metric
-    /// `binnacle_member_db_size_bytes` has it at each moment.
+    /// Size of its data file in bytes, when it last answered. Written anew once it has changed by a tenth and by 1 MiB; the
+    /// metric `binnacle_member_db_size_bytes` has it at each moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_size: Option<i64>,
     /// Entries of the log that it had yet to apply, when it last answered: 0 below 1,000, and written anew once it has

@@ -7,6 +7,9 @@ use contract::EndpointStatus;
 
 use crate::assess::{Living, Member};
 
+/// A data file that has changed by less, in bytes, reads the same: one that has just been made doubles again and again.
+const MIB: u64 = 1 << 20;
+
 /// Who is so few entries behind is not behind.
 const NEAR: i64 = 1_000;
 
@@ -24,9 +27,7 @@ pub(super) fn db_size(member: &Member<'_>) -> Option<i64> {
     let old = member.record.and_then(|record| record.db_size);
     let new = member.answer.map(|status| status.db_size);
     match (old, new) {
-        (Some(old), Some(new)) if old.abs_diff(new).saturating_mul(10) < old.unsigned_abs() => {
-            Some(old)
-        }
+        (Some(old), Some(new)) if old.abs_diff(new) < MIB.max(old.unsigned_abs() / 10) => Some(old),
         (_, Some(new)) => Some(new),
         (old, None) => old,
     }

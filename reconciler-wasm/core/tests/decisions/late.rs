@@ -31,6 +31,19 @@ fn a_pod_of_the_birth_that_comes_late_is_deleted_and_not_believed() {
     assert_eq!(effects(&decision), ["Delete Pod shop-m0"]);
 }
 
+/// It founded a cluster of itself: with the ids of the one that has grown since, and without those who joined it.
+#[test]
+fn who_is_not_in_the_list_of_a_pod_that_came_late_is_kept() {
+    let mut world = healthy(2).on_empty_dir();
+    world.status.member_records[0].disk = Some("uid-of-before".to_owned());
+    world.rows().truncate(1);
+    let state = "new".to_owned();
+    let annotations = &mut world.pods()[0].annotations;
+    annotations.insert(names::INITIAL_STATE_ANNOTATION.to_owned(), state);
+    let late = world.settle();
+    assert_eq!(effects(&late.decide()), ["Delete Pod shop-m0"]);
+}
+
 /// Found by the simulator: what clients wrote while the operator's caches stood still, or the cluster was paused, is in
 /// that pod alone.
 #[test]

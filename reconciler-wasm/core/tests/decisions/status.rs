@@ -7,6 +7,9 @@ use serde_json::json;
 
 use crate::fixture::{World, healthy, member, written};
 
+/// Bytes.
+const MIB: i64 = 1 << 20;
+
 /// The condition after the next decision.
 fn condition(world: &World, kind: &str) -> Condition {
     let mut conditions = world.clone().settle().status.conditions.into_iter();
@@ -86,8 +89,9 @@ fn sizes_and_lags_are_written_when_they_say_something_else() {
         record.map(|record| (record.db_size, record.raft_lag))
     };
     assert_eq!(told(20_480, 1_000_000), None);
-    assert_eq!(told(22_000, 999_001), None);
-    assert_eq!(told(24_576, 1_000_000), Some((Some(24_576), 0)));
+    assert_eq!(told(20_480, 999_001), None);
+    assert_eq!(told(20_480 + MIB - 1, 1_000_000), None);
+    assert_eq!(told(20_480 + MIB, 1_000_000), Some((Some(20_480 + MIB), 0)));
     assert_eq!(told(20_480, 990_000), Some((Some(20_480), 10_000)));
 }
 

@@ -117,3 +117,19 @@ fn size_0_deletes_no_claim_that_a_recovery_keeps_and_falls_asleep_beside_it() {
     let told = written(&asleep.settle().decide()).and_then(|status| status.recovery);
     assert!(told.is_none_or(|recovery| recovery.given_up == kept()));
 }
+
+/// Who gave them up may want them back as long as one of the new copies is in doubt.
+#[test]
+fn claims_are_kept_until_every_voter_is_healthy_and_nobody_learns() {
+    let of_its_size = || with_kept(healthy(3), RecoveryStage::Done);
+    let all = kept().into_iter();
+    let all = all.map(|name| format!("Delete PersistentVolumeClaim {name}"));
+    let gone: Vec<String> = all.collect();
+    assert_eq!(deletions(&of_its_size()), gone);
+    assert_eq!(deletions(&of_its_size().silent(1)), [""; 0]);
+    let one_too_many = format!("Delete PersistentVolumeClaim {}", member(3));
+    assert_eq!(
+        deletions(&of_its_size().with_learner(3, true)),
+        [one_too_many]
+    );
+}
