@@ -269,6 +269,21 @@ fn an_address_that_came_late_is_turned_back_in_a_plain_cluster() {
     }
 }
 
+/// Requests from before for their addresses came late: nobody listens there until each pod was made again.
+#[test]
+fn certificates_stay_until_everybody_listens_without_them() {
+    let mut world = living();
+    for row in world.rows() {
+        row.peer_urls[0] = row.peer_urls[0].replacen("https://", "http://", 1);
+    }
+    let mut walk = Walk::of(world.spec("TLS", Value::Null));
+    assert!(!walk.go(1));
+    let tls = walk.world.status.tls.clone();
+    assert!(tls.is_some_and(|tls| tls.peer.is_some()));
+    assert!(walk.go(END), "{:?}", walk.steps);
+    walk.is("http");
+}
+
 /// Between two steps no pod of it is left that would name its Secrets, and neither does the spec.
 #[test]
 fn the_only_member_is_made_again_with_the_certificates_that_are_being_turned_off() {
