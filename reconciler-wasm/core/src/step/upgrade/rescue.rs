@@ -43,6 +43,7 @@ pub(in crate::step) fn rescue(
             } else {
                 // One that never answered has nothing to return to, and is replaced when it stays away.
                 member.record.is_some_and(|record| record.version.is_some())
+                    || is_elsewhere(cluster, member)
             };
             is_down && member.disk == Disk::Kept && is_held
         })
@@ -85,6 +86,16 @@ pub(in crate::step) fn rescue(
     step.moved = Some((member.name.to_owned(), next.image));
     step.look_again(SOON, Reason::Upgrading);
     true
+}
+
+/// Whether its image cannot be had, and the spec asks for the same version from another repository: what replaces the member
+/// would start from the same one.
+fn is_elsewhere(cluster: &Cluster, member: &Member<'_>) -> bool {
+    member.pod.is_some_and(|pod| {
+        image::problem(pod).is_some()
+            && pod.image != cluster.image
+            && version_of_image(&pod.image) == version_of_image(&cluster.image)
+    })
 }
 
 /// Whether it has the planned image and has not answered with it. Without its data, or a node, it never will.

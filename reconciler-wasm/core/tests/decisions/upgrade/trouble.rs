@@ -51,6 +51,24 @@ fn a_learner_whose_image_is_gone_gets_it_from_the_new_repository() {
     assert_eq!(given_image(&decision), "");
 }
 
+/// A founder that never ran: the image that the others run is gone, and the move waited for who waited for it.
+#[test]
+fn a_founder_whose_image_is_gone_gets_it_from_the_new_repository() {
+    let mut world = healthy(3).down(2, "ImagePullBackOff: not found");
+    world.pods()[2].ran = false;
+    world.rows()[2].name.clear();
+    let record = &mut world.status.member_records[2];
+    (record.version, record.image) = (None, None);
+    let world = world.settle().later(3_600);
+    assert_eq!(given_image(&world.decide()), "");
+    let moved = world.spec("repository", json!("example.org/etcd"));
+    let decision = moved.decide();
+    assert_eq!(effects(&decision), ["SetImage Pod shop-m2"]);
+    assert_eq!(given_image(&decision), "example.org/etcd:v3.6.16");
+    let other_version = moved.asking("3.6.99").decide();
+    assert_eq!(given_image(&other_version), "");
+}
+
 /// A new member with the same image would end in the same way.
 #[test]
 fn a_member_that_keeps_ending_with_its_new_image_is_not_replaced() {
