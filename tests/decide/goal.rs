@@ -88,7 +88,10 @@ fn is_held(truth: &Truth) -> bool {
 }
 
 fn runs_what_is_asked(truth: &Truth) -> bool {
-    let runs = |member: &MemberTruth| truth.asked.is_some() && member.release == truth.asked;
+    let runs = |member: &MemberTruth| {
+        let is_of_there = member.repository == Some(truth.repository);
+        truth.asked.is_some() && member.release == truth.asked && is_of_there
+    };
     truth.members.iter().all(runs)
 }
 

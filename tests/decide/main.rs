@@ -22,6 +22,7 @@ mod invariants;
 mod linear;
 mod mad;
 mod model;
+mod moves;
 mod once_failed;
 mod orders;
 mod properties;

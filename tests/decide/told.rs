@@ -48,31 +48,45 @@ pub(super) fn tell(plan: Plan, violation: &Violation, court: Court) -> String {
     )
 }
 
+type Kind = (&'static str, fn(u64) -> Plan);
+
+/// The kinds that are drawn, as docs/proof.md calls them.
+const KINDS: [Kind; 17] = [
+    ("as drawn", Plan::of_seed),
+    ("wrong clocks and second operators", Plan::with_doubts),
+    (
+        "wrong clocks and second operators beside others",
+        Plan::with_doubts_beside,
+    ),
+    ("late trouble", Plan::with_late_trouble),
+    (
+        "late trouble beside other things",
+        Plan::with_late_trouble_beside,
+    ),
+    ("turns of TLS", Plan::with_turns),
+    ("restores", Plan::with_restores),
+    ("backups before risky acts", Plan::with_guards),
+    ("objects of others", Plan::with_strangers),
+    ("made again", Plan::with_recreations),
+    ("idle clients", Plan::with_idle_clients),
+    ("moves of the images", Plan::with_moves),
+    ("evictions", Plan::with_evictions),
+    ("out of the operator's reach", Plan::with_unheard_members),
+    ("second dialect", Plan::with_numbered_members),
+    ("claims that stay", Plan::with_claims_that_stay),
+    ("taken over", Plan::with_kept_members),
+];
+
 /// Prints the histories of `SIMULATOR_TELL`, if that is set: as drawn, and of each kind that is drawn beside.
 #[test]
 fn a_seed_is_told_in_words() {
     let seed = number("SIMULATOR_TELL", 0);
-    for plan in [
-        Plan::of_seed,
-        Plan::with_doubts,
-        Plan::with_doubts_beside,
-        Plan::with_turns,
-        Plan::with_restores,
-        Plan::with_guards,
-        Plan::with_strangers,
-        Plan::with_recreations,
-        Plan::with_evictions,
-        Plan::with_unheard_members,
-        Plan::with_idle_clients,
-        Plan::with_numbered_members,
-        Plan::with_claims_that_stay,
-        Plan::with_kept_members,
-    ] {
+    for (kind, plan) in KINDS {
         let plan = plan(seed);
         let told = history(&plan, true);
         assert!(!told.words.is_empty());
         if seed > 0 {
-            eprintln!("{plan}{}\n", told.words.join("\n"));
+            eprintln!("{kind}\n{plan}{}\n", told.words.join("\n"));
         }
     }
 }

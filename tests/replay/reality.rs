@@ -56,6 +56,24 @@ fn what_no_api_server_would_do_differs_from_the_model() {
     }
 }
 
+#[test]
+fn who_left_though_that_was_refused_differs_from_the_model() {
+    let removed = r#""effect":"RemoveMember","target":"727ea21b4c036721","outcome":"#;
+    let from = [removed, r#""done""#].concat();
+    let to = [
+        removed,
+        r#""failed","message":"etcdserver: unhealthy cluster""#,
+    ]
+    .concat();
+    let compared = altered("sizes", &from, &to);
+    let mut told = compared.differences.iter();
+    assert!(
+        told.any(|told| told.contains("in the model")),
+        "{compared:?}"
+    );
+    assert_eq!(altered("sizes", &from, &from).differences, [""; 0]);
+}
+
 /// The comparison of a recording with something in it written otherwise.
 fn altered(recording: &str, from: &str, to: &str) -> Compared {
     let file = folder().join(format!("{recording}.jsonl.zst"));

@@ -46,7 +46,7 @@ pub(crate) fn judge_first_image(
 }
 
 /// A living pod may be given the image of the asked version, or return to the one that its member ran, in the spec's
-/// repository or the one that members have it from; with
+/// repository or the one that members have it from; one whose member never answered, that of the others in the spec's; with
 /// `spec.upgrade.throughMinors` it may also be given one between what members run and what is asked. Nobody else may be waiting for such a restart.
 pub(crate) fn judge_new_image(
     name: &str,
@@ -61,6 +61,7 @@ pub(crate) fn judge_new_image(
     let is_allowed = version.as_ref().is_some_and(|version| {
         (is_asked && is_on_the_way(version, snapshot, spec))
             || ((is_asked || is_in_use(image, snapshot)) && has_run(name, version, snapshot))
+            || (is_asked && has_never_run(name, snapshot) && have_run(version, snapshot))
     });
     if !is_allowed {
         refusals.push(foreign(image, spec));
@@ -99,6 +100,11 @@ pub(crate) fn judge_new_image(
 /// Whether the member answered with this version when it last did.
 fn has_run(name: &str, version: &Version, snapshot: &Snapshot) -> bool {
     versions(snapshot).any(|(who, ran)| who == name && ran == *version)
+}
+
+/// Whether the member never answered with any version.
+fn has_never_run(name: &str, snapshot: &Snapshot) -> bool {
+    !versions(snapshot).any(|(who, _)| who == name)
 }
 
 /// Whether any member answered with this version when it last did, or the status calls it the cluster's: the archived

@@ -16,7 +16,7 @@
 //! | effect | preconditions |
 //! |---|---|
 //! | UpdateStatus | `resourceVersion` |
-//! | … that sets `asleepSince` for the first time | `clusterId`, `members`, `healthyVoters` |
+//! | … that sets `asleepSince` for the first time | `clusterId`, `members` or `healthyVoters`: etcd is asked then, and without its answer it is refused |
 //! | Apply | `object`, which is absent for a pod |
 //! | … a pod that starts as `new` | `birthToken` |
 //! | … a pod that joins (`existing`, with others in its initial cluster) | `clusterId`, `members` |

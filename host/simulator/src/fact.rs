@@ -125,6 +125,8 @@ pub struct Truth {
     pub paused: bool,
     /// `spec.version`.
     pub asked: Option<Release>,
+    /// `spec.repository`, by its number.
+    pub repository: u32,
     /// `spec.upgrade.throughMinors`.
     pub through: bool,
     /// The minor version that the cluster as a whole has taken on.
@@ -208,6 +210,8 @@ pub struct MemberTruth {
     pub reached_by_tls: bool,
     /// What it runs.
     pub release: Option<Release>,
+    /// The repository of its pod's image, by its number.
+    pub repository: Option<u32>,
     /// It runs, and is about to be restarted with another image. Whose pod is being deleted counts as down instead.
     pub swaps: bool,
     /// It runs in a pod of the archived operator, which gets no other image.

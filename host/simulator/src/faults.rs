@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::etcd::{Filling, Op};
 use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
+use crate::registry;
 use crate::timers::Timer;
 use crate::world::{World, claim};
 
@@ -64,9 +65,14 @@ impl World {
             | Fault::Restart
             | Fault::Echo
             | Fault::Rival => {}
+            // And the kubelets this.
+            Fault::RegistryGone(_) => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
+            }
+            Fault::Repository(number) => {
+                self.edit(|spec| spec["repository"] = registry::name(number).into());
             }
             Fault::Label(label) => self.edit(|spec| {
                 spec["pod"]["labels"] = json!({"team": format!("t{label}")});
@@ -135,7 +141,9 @@ impl World {
             | Fault::Echo
             | Fault::Rival
             | Fault::FillWithHistory
+            | Fault::RegistryGone(_)
             | Fault::Version(_)
+            | Fault::Repository(_)
             | Fault::Label(_)
             | Fault::Claims
             | Fault::Tls(_)

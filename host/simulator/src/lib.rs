@@ -31,6 +31,7 @@ mod observe;
 mod old;
 mod plan;
 mod present;
+mod registry;
 mod release;
 mod roll;
 mod secrets;

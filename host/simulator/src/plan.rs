@@ -1,12 +1,13 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`numbered`]'s, [`strangers`]', [`recreation`]'s and [`unheard`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`moves`]', [`numbered`]'s, [`strangers`]', [`recreation`]'s and [`unheard`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod deaf;
 mod evictions;
 mod idle;
 mod late;
+mod moves;
 mod numbered;
 mod recreation;
 mod seed;
@@ -97,6 +98,8 @@ pub enum Fault {
     LoseNode(u32),
     /// Images cannot be pulled for a while.
     NoImages,
+    /// Images cannot be pulled from a repository for a while, or, where that lasts for no time, ever again.
+    RegistryGone(u32),
     /// Members catch up slowly for a while.
     SlowSync,
     /// Clients write nothing any more, or for a while, after so many writes that a new member gets them as a snapshot.
@@ -122,6 +125,8 @@ pub enum Fault {
     Resize(i64),
     /// `spec.version` is edited.
     Version(Release),
+    /// `spec.repository` is edited.
+    Repository(u32),
     /// A label in `spec.pod` is edited.
     Label(u8),
     /// `spec.pod` asks for claims from now on.
@@ -221,10 +226,14 @@ impl Plan {
     /// Plans with one entry less.
     #[must_use]
     pub fn smaller(&self) -> Vec<Self> {
-        // Without the last edit the spec may ask for a release that does not exist.
+        // Without the last edit the spec may ask for an image that does not exist.
         let is_version = |planned: &Planned| matches!(planned.fault, Fault::Version(_));
-        let last = self.faults.iter().rposition(is_version);
-        let may_go = (0..self.faults.len()).filter(move |index| Some(*index) != last);
+        let is_repository = |planned: &Planned| matches!(planned.fault, Fault::Repository(_));
+        let last = [
+            self.faults.iter().rposition(is_version),
+            self.faults.iter().rposition(is_repository),
+        ];
+        let may_go = (0..self.faults.len()).filter(move |index| !last.contains(&Some(*index)));
         let faults = may_go.map(|leave_out| {
             let mut smaller = self.clone();
             smaller.faults.remove(leave_out);

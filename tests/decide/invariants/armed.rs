@@ -161,6 +161,7 @@ fn voter(number: u64) -> MemberTruth {
         secure: false,
         reached_by_tls: false,
         release: Some(Release::new(6, 16)),
+        repository: Some(0),
         swaps: false,
         old: false,
     }

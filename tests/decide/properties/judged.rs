@@ -3,6 +3,8 @@
 //! Shares no code with the reconciler or the envelope. A voter counts as healthy when it answers for this cluster and
 //! follows a leader, which is the least that can be asked: who fails here fails by any measure.
 
+use std::collections::BTreeSet;
+
 use contract::{
     ClusterId, Decision, Effect, EndpointStatus, EtcdClusterStatus, Member, MemberId, ObjectKind,
     Observed, Recovery, RecoveryStage, Snapshot, names,
@@ -46,13 +48,21 @@ impl<'a> Votes<'a> {
         self.cluster.is_none() && status["clusterId"].is_string()
     }
 
-    fn voters(&self) -> usize {
-        self.members.iter().filter(|member| !member.learner).count()
+    /// Who votes; a list may have somebody twice.
+    fn ids(&self) -> BTreeSet<MemberId> {
+        let voters = self.members.iter().filter(|member| !member.learner);
+        voters.map(|member| member.id).collect()
     }
 
-    fn healthy(&self) -> usize {
-        let voters = self.members.iter().filter(|member| !member.learner);
-        voters.filter(|member| self.is_healthy(member.id)).count()
+    fn voters(&self) -> usize {
+        self.ids().len()
+    }
+
+    /// How many voters are healthy and not among those.
+    fn up(&self, down: &BTreeSet<MemberId>) -> usize {
+        let ids = self.ids();
+        let others = ids.difference(down);
+        others.filter(|id| self.is_healthy(**id)).count()
     }
 
     fn voter(&self, name: &str) -> Option<&Member> {
@@ -93,9 +103,10 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
     let is_wished = spec.get("size") == Some(&0.into())
         || is_recovering(snapshot)
         || snapshot.resource.deleted.is_some();
-    let mut down: Vec<MemberId> = Vec::new();
+    // Who an action before takes down has no vote meanwhile.
+    let mut down: BTreeSet<MemberId> = BTreeSet::new();
     for action in &decision.actions {
-        let (voters, healthy) = (votes.voters(), votes.healthy());
+        let (voters, healthy) = (votes.voters(), votes.up(&down));
         if changes_members(&action.effect) && healthy < majority(voters) {
             let name = action.effect.name();
             return Some(format!(
@@ -108,11 +119,12 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
                     .members
                     .iter()
                     .any(|one| one.id == *member && !one.learner);
-                let gone = usize::from(votes.is_healthy(*member));
                 if !is_voter {
                     continue;
                 }
-                (majority(voters.saturating_sub(1)), healthy - gone)
+                let is_up = votes.is_healthy(*member) && !down.contains(member);
+                let left = healthy - usize::from(is_up);
+                (majority(voters.saturating_sub(1)), left)
             }
             Effect::Promote { member } => {
                 let gained = usize::from(votes.is_healthy(*member));
@@ -137,18 +149,18 @@ pub(super) fn costs_quorum(snapshot: &Snapshot, decision: &Decision) -> Option<S
                 else {
                     continue;
                 };
-                down.push(voter.id);
+                down.insert(voter.id);
                 // One or two voters have no quorum without one of them: a declared interruption.
                 (
                     majority(voters).min(voters.saturating_sub(1)),
-                    healthy.saturating_sub(down.len()),
+                    votes.up(&down),
                 )
             }
             Effect::Defragment { member } => {
-                down.push(*member);
+                down.insert(*member);
                 (
                     majority(voters).min(voters.saturating_sub(1)),
-                    healthy.saturating_sub(down.len()),
+                    votes.up(&down),
                 )
             }
             Effect::UpdateStatus { .. }
@@ -258,6 +270,27 @@ fn the_judge_of_votes_finds_out_a_change_that_no_quorum_commits() {
             assert!(costs_quorum(alone, &decided).is_some(), "{decided:?}");
         }
     }
+}
+
+/// Each alone costs nothing: of three that are healthy one may be restarted, or one may leave.
+#[test]
+fn the_judge_of_votes_adds_up_what_a_decision_does() {
+    let seen = formed(&plan(3)).snapshot();
+    let list = seen.etcd.membership.seen().expect("three members");
+    let pods = seen.objects.pods.seen().expect("three pods");
+    let (first, second) = (&list.members[0], &list.members[1]);
+    let pod = pods.iter().find(|pod| pod.name == first.name);
+    let deleted = Effect::Delete {
+        kind: ObjectKind::Pod,
+        name: pod.expect("its pod").name.clone(),
+        grace_seconds: None,
+    };
+    let removed = |member: &Member| Effect::RemoveMember { member: member.id };
+    let is_costly = |effects: Vec<Effect>| costs_quorum(&seen, &decision(&seen, effects)).is_some();
+    assert!(!is_costly(vec![deleted.clone()]));
+    assert!(!is_costly(vec![removed(second)]));
+    assert!(!is_costly(vec![deleted.clone(), removed(first)]));
+    assert!(is_costly(vec![deleted, removed(second)]));
 }
 
 /// A consent that stands, to whatever cluster, is no recovery yet.

@@ -125,12 +125,14 @@ impl Known {
                         seats: seats.clone(),
                     });
                 }
-                Some(Err(_)) => {}
+                // What was refused changed nobody.
+                Some(Err(_)) => self.expect(*seq, snapshot),
                 None if broken(snapshot, &action.effect)
                     .as_ref()
                     .is_some_and(agrees) =>
                 {
                     compared.unseen += 1;
+                    self.expect(*seq, snapshot);
                 }
                 None => differences.push(format!(
                     "{of}: {} {} was answered with {said:?}, the model says {answers:?}",
@@ -139,6 +141,17 @@ impl Known {
                 )),
             }
         }
+    }
+}
+
+impl Known {
+    /// The members are to stay who they are in the snapshot.
+    fn expect(&mut self, after: u64, snapshot: &Snapshot) {
+        self.expected = seats(&snapshot.etcd).map(|seats| Expected {
+            after,
+            at: snapshot.now.0,
+            seats,
+        });
     }
 }
 

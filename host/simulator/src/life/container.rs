@@ -6,6 +6,7 @@ use contract::{LastExit, PodPhase};
 
 use crate::etcd::{Flags, Start};
 use crate::kubernetes::{Member, Process};
+use crate::registry;
 use crate::release::Release;
 use crate::timers::Timer;
 use crate::world::World;
@@ -15,14 +16,18 @@ const LONGEST_BACKOFF: i64 = 300_000;
 
 impl World {
     pub(crate) fn pull(&mut self, number: u32) {
-        let images = self.images;
+        let Some(pod) = self.kube.pod_numbered(number) else {
+            return;
+        };
+        let repository = registry::number(&pod.api.image);
+        let has_images = self.has_images(repository);
         let Some(pod) = self.kube.pod_numbered(number) else {
             return;
         };
         if pod.process.is_some() || pod.is_evicted() {
             return;
         }
-        if !images || !Release::of_image(&pod.api.image).is_published() {
+        if !has_images || !Release::of_image(&pod.api.image).is_published() {
             if pod.api.waiting.is_none() {
                 pod.api.waiting = Some("ImagePullBackOff: the registry does not answer".to_owned());
                 self.changed = true;

@@ -152,6 +152,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Unheard(_)
         | Fault::StopNode(_)
         | Fault::NoImages
+        | Fault::RegistryGone(_)
         | Fault::NoStore
         | Fault::SlowSync
         | Fault::FillWithKeys
@@ -172,6 +173,7 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Rival
         | Fault::FillWithHistory
         | Fault::Version(_)
+        | Fault::Repository(_)
         | Fault::Label(_)
         | Fault::Claims
         | Fault::Tls(_)

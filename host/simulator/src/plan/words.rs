@@ -88,6 +88,7 @@ impl fmt::Display for Fault {
             Self::StopNode(which) => write!(f, "node {which} is down"),
             Self::LoseNode(which) => write!(f, "node {which} is lost for ever"),
             Self::NoImages => write!(f, "images cannot be pulled"),
+            Self::RegistryGone(number) => write!(f, "repository {number} has no images any more"),
             Self::SlowSync => write!(f, "members catch up slowly"),
             Self::Idle => write!(f, "clients write nothing after many writes"),
             Self::StaleCache => write!(f, "the operator's caches stand still"),
@@ -100,6 +101,9 @@ impl fmt::Display for Fault {
             Self::Rival => write!(f, "another operator takes itself for the leader"),
             Self::Resize(size) => write!(f, "somebody sets the size to {size}"),
             Self::Version(release) => write!(f, "somebody asks for etcd {release}"),
+            Self::Repository(number) => {
+                write!(f, "somebody asks for images of repository {number}")
+            }
             Self::Label(label) => write!(f, "somebody labels the pods {label}"),
             Self::Claims => write!(f, "somebody asks for claims"),
             Self::Tls(true) => write!(f, "somebody turns TLS on"),

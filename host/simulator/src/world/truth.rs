@@ -8,6 +8,7 @@ use super::{World, asked, label};
 use crate::caches::Watch;
 use crate::etcd::{Data, Peer, QUOTA};
 use crate::fact::{MemberTruth, Truth};
+use crate::registry;
 use crate::secrets::is_secure;
 use crate::telling::stands_available;
 
@@ -51,6 +52,10 @@ impl World {
                 .and_then(serde_json::Value::as_bool)
                 .unwrap_or_default(),
             asked: asked(spec),
+            repository: spec
+                .get("repository")
+                .and_then(serde_json::Value::as_str)
+                .map_or(0, registry::number),
             through: self.plan.through && self.plan.version.is_some(),
             minor: self
                 .etcd
@@ -109,6 +114,7 @@ impl World {
                         secure: pod.is_some_and(|pod| pod.api.peer_secret.is_some()),
                         reached_by_tls: self.etcd.url(row.id).starts_with("https:"),
                         release: process.map(|process| process.release),
+                        repository: pod.map(|pod| registry::number(&pod.api.image)),
                         swaps: process.is_some()
                             && pod.is_some_and(|pod| pod.swaps && pod.api.deleted.is_none()),
                         old: pod.is_some_and(crate::kubernetes::Member::is_old),

@@ -1,6 +1,6 @@
 //! The member list grows and shrinks, one member at a time.
 
-use contract::{Alarm, AlarmKind, Observed, Reason};
+use contract::{Alarm, AlarmKind, MemberHealth, Observed, Reason};
 
 use crate::fixture::{World, effects, healthy, id, reports};
 
@@ -52,6 +52,18 @@ fn the_member_list_is_left_alone_until_voters_have_been_connected_for_five_secon
     );
 }
 
+/// What is remembered of its time down is no time of being connected.
+#[test]
+fn members_that_have_just_come_back_have_been_connected_for_no_time() {
+    let mut world = healthy(3).wanting(5);
+    for record in &mut world.status.member_records[1..] {
+        record.health = MemberHealth::Unhealthy;
+    }
+    let decision = world.decide();
+    assert_eq!(effects(&decision), ["Apply PodDisruptionBudget shop"]);
+    assert!(reports(&decision, Reason::Settling));
+}
+
 /// Found by the simulator: a majority of two was waited for, of which there was one.
 #[test]
 fn a_sole_member_may_grow() {
@@ -66,6 +78,18 @@ fn a_learner_that_caught_up_gets_its_vote() {
         effects.contains(&format!("Promote {}", id(3))),
         "{effects:?}"
     );
+}
+
+#[test]
+fn no_learner_gets_its_vote_while_voters_name_different_leaders() {
+    let mut world = healthy(3).wanting(5).with_learner(3, true);
+    let Observed::Seen(status) = &mut world.snapshot.etcd.endpoints[2].status else {
+        panic!("it answers");
+    };
+    status.leader = Some(id(2));
+    let effects = effects(&world.decide());
+    let promotes = |effect: &String| effect.starts_with("Promote");
+    assert!(!effects.iter().any(promotes), "{effects:?}");
 }
 
 /// Found on real nodes: on a cluster that nobody wrote to any more, a new member that had got a snapshot never served.

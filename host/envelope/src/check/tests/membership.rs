@@ -374,3 +374,40 @@ fn only_what_a_learner_received_shows_that_its_leader_reaches_it() {
     leaderless.leader = None;
     assert!(!has_received(learner, index, &leaderless));
 }
+
+#[test]
+fn leadership_is_handed_to_no_learner() {
+    let mut moving = action(Effect::MoveLeader { to: MemberId(4) });
+    moving.pre.leader = None;
+    assert_eq!(rule(&moving, &fresh().with_learner()), "NotHealthyVoter");
+}
+
+#[test]
+fn who_takes_itself_for_a_learner_has_no_vote_to_count() {
+    let mut unaware = fresh().silent(2);
+    assert_eq!(rule(&add(), &unaware), "");
+    if let Observed::Seen(status) = &mut unaware.etcd.endpoints[2].status {
+        status.learner = true;
+    }
+    assert_eq!(rule(&add(), &unaware), "TooFewHealthy");
+}
+
+#[test]
+fn nobody_gets_another_address_while_a_learner_is_under_way() {
+    let mut resource = resource();
+    resource.spec["TLS"] = json!({"static": {"member": {"peerSecret": "peers"}}});
+    let peer_urls = vec!["https://a-2.a.ns.svc:2380".to_owned()];
+    let mut turn = change(
+        Effect::UpdateMember {
+            member: MemberId(2),
+            peer_urls,
+        },
+        2,
+    );
+    turn.pre.members = None;
+    assert_eq!(rule(&turn, &fresh_of(&resource)), "");
+    assert_eq!(
+        rule(&turn, &fresh_of(&resource).with_learner()),
+        "Outstanding"
+    );
+}

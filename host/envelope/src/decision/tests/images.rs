@@ -74,6 +74,26 @@ fn a_member_returns_to_the_version_it_ran_by_the_image_that_others_have() {
     assert_eq!(of("3.6.16", "evil.example/etcd:v3.6.16"), ["Image"]);
 }
 
+/// It never answered, so it has nothing that an older version could not read.
+#[test]
+fn a_member_that_never_answered_gets_the_version_of_the_others_from_the_specs_repository() {
+    let of = |records: serde_json::Value, next| {
+        let mut snapshot = snapshot_of(resource());
+        snapshot.resource.spec["version"] = json!("3.7.3");
+        snapshot.resource.spec["repository"] = json!("example.org/etcd");
+        snapshot.resource.status["memberRecords"] = records;
+        let runs = running_pod("a-3", "gone.example/etcd:v3.5.35", None);
+        snapshot.objects.pods = contract::Observed::Seen(vec![runs]);
+        rules_of_move(&snapshot, next)
+    };
+    let others = json!([{"name": "a-2", "version": "3.5.35"}, {"name": "a-3"}]);
+    assert_eq!(of(others.clone(), "example.org/etcd:v3.5.35"), [""; 0]);
+    assert_eq!(of(others.clone(), "evil.example/etcd:v3.5.35"), ["Image"]);
+    assert_eq!(of(others, "example.org/etcd:v3.5.34"), ["Image"]);
+    let newer = json!([{"name": "a-2", "version": "3.5.35"}, {"name": "a-3", "version": "3.6.16"}]);
+    assert_eq!(of(newer, "example.org/etcd:v3.5.35"), ["Image"]);
+}
+
 #[test]
 fn versions_on_the_way_are_for_specs_that_allow_a_long_way() {
     let of = |through: bool, next| {

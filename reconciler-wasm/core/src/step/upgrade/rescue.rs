@@ -3,6 +3,7 @@
 //! It has nothing to lose by it. One at a time all the same, because an image may be one that does not run.
 
 use contract::{Action, FindingKind, Pod, Reason, RiskyAct};
+use semver::Version;
 
 use super::plan::{
     self, Direction, Plan, Stage, is_on_its_way, is_restart_due, is_restart_pending, plan,
@@ -42,8 +43,7 @@ pub(in crate::step) fn rescue(
                 member.pod.and_then(image::problem).is_some()
             } else {
                 // One that never answered has nothing to return to, and is replaced when it stays away.
-                member.record.is_some_and(|record| record.version.is_some())
-                    || is_elsewhere(cluster, member)
+                has_answered(member) || is_elsewhere(cluster, member)
             };
             is_down && member.disk == Disk::Kept && is_held
         })
@@ -60,12 +60,20 @@ pub(in crate::step) fn rescue(
             let pod = member
                 .pod
                 .filter(|pod| pod.deleted.is_none() && pod.unschedulable.is_none())?;
-            let next = match &stage {
-                Some(stage) if may_go_on(cluster, living, (member, pod), stage) => stage.clone(),
-                Some(_) | None => what_it_ran(cluster, living, member, pod)?,
+            // Of a version that nobody has answered with, nobody knows that there is an image.
+            let may_move = member.learner || has_answered(member);
+            let planned = stage
+                .clone()
+                .filter(|stage| may_move && may_go_on(cluster, living, (member, pod), stage));
+            let gets = |next: Stage| {
+                let action = change(situation, living, member, pod, &next)?;
+                Some((member, pod, next, action))
             };
-            let action = change(situation, living, member, pod, &next)?;
-            Some((member, pod, next, action))
+            let may_return = planned.is_none() || is_elsewhere(cluster, member);
+            planned.and_then(gets).or_else(|| {
+                let ran = what_it_ran(cluster, living, member, pod);
+                ran.filter(|_| may_return).and_then(gets)
+            })
         });
     let Some((member, pod, next, action)) = rescued else {
         return false;
@@ -88,13 +96,16 @@ pub(in crate::step) fn rescue(
     true
 }
 
-/// Whether its image cannot be had, and the spec asks for the same version from another repository: what replaces the member
-/// would start from the same one.
+fn has_answered(member: &Member<'_>) -> bool {
+    member.record.is_some_and(|record| record.version.is_some())
+}
+
+/// Whether its image cannot be had, and the spec asks for another repository: what replaces the member would start from the
+/// same one as it.
 fn is_elsewhere(cluster: &Cluster, member: &Member<'_>) -> bool {
     member.pod.is_some_and(|pod| {
-        image::problem(pod).is_some()
-            && pod.image != cluster.image
-            && version_of_image(&pod.image) == version_of_image(&cluster.image)
+        let there = version_of_image(&pod.image).map(|version| cluster.image_of(&version));
+        image::problem(pod).is_some() && there.is_some_and(|there| there != pod.image)
     })
 }
 
@@ -138,15 +149,21 @@ fn may_go_on(
 }
 
 /// The image a member ran before it was given one that it never answered with, where it cannot have taken the cluster
-/// to a newer version with that one.
+/// to a newer version with that one. From where the spec says by now: what it ran may be gone from where it was. One that
+/// never answered gets what the others run.
 fn what_it_ran(
     cluster: &Cluster,
     living: &Living<'_>,
     member: &Member<'_>,
     pod: &Pod,
 ) -> Option<Stage> {
-    plan::version_ran(member)
-        .filter(|_| is_on_its_way(member) && !pod.running)
+    let ran = if has_answered(member) {
+        plan::version_ran(member)
+    } else {
+        lowest_recorded(living)
+    };
+    ran.filter(|_| is_on_its_way(member) || image::problem(pod).is_some())
+        .filter(|_| !pod.running)
         .filter(|version| may_return(living, pod, version.minor))
         .map(|version| Stage {
             image: cluster.image_of(&version),
@@ -154,6 +171,13 @@ fn what_it_ran(
             version,
         })
         .filter(|stage| !cluster.is_of_another_repository || is_had(living, &stage.image))
+}
+
+/// The oldest version that a voter last answered with: a cluster between two is still at the older one.
+fn lowest_recorded(living: &Living<'_>) -> Option<Version> {
+    let records = living.voters().filter_map(|voter| voter.record);
+    let versions = records.filter_map(|record| Version::parse(record.version.as_deref()?).ok());
+    versions.min()
 }
 
 /// Whether some member has this image, or had it last: of no other one is it known that it exists.

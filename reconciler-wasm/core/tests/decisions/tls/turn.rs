@@ -122,6 +122,14 @@ impl Walk {
         };
         let away: Vec<_> = rows.iter().filter(|row| cannot(row)).collect();
         assert!(away.len() < 2, "{:?} after {:?}", away, self.steps);
+        let tls = self.world.status.tls.as_ref();
+        let is_shown = tls.is_some_and(|tls| tls.operator.is_some());
+        let is_asked = pods.iter().any(|pod| pod.server_secret.is_some());
+        assert!(
+            is_shown || !is_asked,
+            "the operator has nothing to show after {:?}",
+            self.steps
+        );
     }
 
     fn ask(&mut self, tls: Value) {
@@ -354,33 +362,53 @@ fn whose_claim_goes_in_a_turn_is_replaced_and_gets_no_other_address() {
     assert!(halfway > 2 && others > 2, "{halfway} {others}");
 }
 
-/// Whoever lost their disk meanwhile is replaced by one that everybody can dial.
+/// The member is gone with all that it had.
+fn left(world: World, index: usize) -> World {
+    let mut world = world.without_pod(index).without_volume(index);
+    world.rows().retain(|row| row.id != id(index));
+    let records = &mut world.status.member_records;
+    records.retain(|record| record.name != member(index));
+    world
+}
+
+/// Whoever was lost meanwhile is replaced when the others are through, by one that everybody can dial.
 #[test]
-fn a_new_member_is_reached_in_plain_text_until_all_speak_both() {
-    let mut walk = Walk::of(plain());
-    walk.ask(tls());
-    walk.go(2);
-    let joins = |world: &World| -> String {
-        let decision = world.clone().wanting(5).later(60).decide();
-        let urls = decision
-            .actions
-            .iter()
-            .find_map(|action| match &action.effect {
+fn a_new_member_is_added_once_the_others_are_turned_and_is_reached_as_they_are() {
+    for (start, there, scheme) in [(plain(), tls(), "https"), (living(), Value::Null, "http")] {
+        let (mut turning, mut added) = (0, 0);
+        for decisions in 0..END {
+            let mut walk = Walk::of(start.clone());
+            walk.ask(there.clone());
+            walk.go(decisions);
+            let mut world = left(walk.world.clone(), 2);
+            let is_at_its_end = |world: &mut World| {
+                let rows = world.rows().iter();
+                let are_reached = rows.clone().all(|row| is_plain(row) == (scheme == "http"));
+                let has = |pod: &Pod| pod.peer_secret.is_some();
+                are_reached
+                    && world
+                        .pods()
+                        .iter()
+                        .all(|pod| has(pod) == (scheme == "https"))
+            };
+            let is_through = is_at_its_end(&mut world);
+            let decision = world.later(60).decide();
+            let mut effects = decision.actions.iter().map(|action| &action.effect);
+            let url = effects.find_map(|effect| match effect {
                 Effect::AddLearner { peer_urls, .. } => Some(peer_urls[0].clone()),
                 _ => None,
             });
-        urls.unwrap_or_default()
-    };
-    // Pods are made anew first; a disk that is lost comes before.
-    let lost = walk.world.clone().wiped(1).later(600);
-    let decision = lost.decide();
-    assert!(
-        !format!("{:?}", decision.actions).contains("https://"),
-        "{:?}",
-        effects(&decision)
-    );
-    assert!(joins(&living()).starts_with("https://"));
-    assert!(joins(&plain()).starts_with("http://"));
+            turning += usize::from(!is_through);
+            if let Some(url) = url {
+                assert!(
+                    is_through && url.starts_with(&format!("{scheme}://")),
+                    "{decisions}: {url}"
+                );
+                added += 1;
+            }
+        }
+        assert!(turning > 10 && added > 10, "{turning} {added}");
+    }
 }
 
 #[test]
@@ -455,4 +483,78 @@ fn clients_without_tls_are_taken_as_long_as_the_spec_says_so() {
     walk.is("https");
     let restarts = walk.steps.iter().filter(|step| step.starts_with("Delete"));
     assert_eq!(restarts.count(), 3, "{:?}", walk.steps);
+}
+
+#[test]
+fn certificates_stay_while_no_quorum_says_where_members_are_reached() {
+    let mut looked = 0;
+    for decisions in 0..26 {
+        let mut walk = Walk::of(living());
+        walk.ask(Value::Null);
+        walk.go(decisions);
+        let has = |status: &contract::EtcdClusterStatus| {
+            status.tls.as_ref().is_some_and(|tls| tls.peer.is_some())
+        };
+        if !has(&walk.world.status) {
+            continue;
+        }
+        let mut stale = walk.world.clone();
+        for row in stale.rows() {
+            row.peer_urls[0] = row.peer_urls[0].replacen("https://", "http://", 1);
+        }
+        let mut other = stale.clone();
+        let (mut nobody, mut unknown) = (stale.clone(), stale.clone());
+        if let Observed::Seen(list) = &mut stale.snapshot.etcd.membership {
+            list.linearizable = false;
+        }
+        if let Observed::Seen(list) = &mut other.snapshot.etcd.membership {
+            list.cluster_id.0 += 1;
+        }
+        nobody.snapshot.etcd.membership = Observed::Absent;
+        unknown.snapshot.etcd.membership = Observed::Unknown("timed out".to_owned());
+        for (what, world) in [
+            ("stale", stale),
+            ("other", other),
+            ("nobody", nobody),
+            ("unknown", unknown),
+        ] {
+            looked += 1;
+            let decision = world.decide();
+            if let Some(status) = written(&decision) {
+                assert!(has(&status), "{what} after {decisions}");
+            }
+        }
+    }
+    assert!(looked > 20, "{looked}");
+}
+
+#[test]
+fn nothing_is_turned_while_a_recovery_or_a_restore_is_under_way() {
+    let begun = |change: fn(&mut contract::EtcdClusterStatus)| {
+        let mut world = plain();
+        change(&mut world.status);
+        let decision = world.spec("TLS", tls()).decide();
+        written(&decision).is_some_and(|status| status.tls.is_some())
+    };
+    assert!(begun(|_| {}));
+    assert!(!begun(|status| status.recovery =
+        Some(contract::Recovery {
+            cluster_id: status.cluster_id.unwrap().to_string(),
+            survivor: status.member_records[0].name.clone(),
+            stage: contract::RecoveryStage::Stopping,
+            started_at: String::new(),
+            given_up: Vec::new(),
+        })));
+    assert!(!begun(|status| status.restoration =
+        Some(contract::Restoration {
+            restore: "a".to_owned(),
+            uid: "uid-r".to_owned(),
+            stage: contract::RestorationStage::Growing,
+            started_at: None,
+            ended_at: None,
+            replaces: None,
+            founders: Vec::new(),
+            token: None,
+            given_up: Vec::new(),
+        })));
 }

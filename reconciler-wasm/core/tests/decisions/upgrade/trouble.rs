@@ -65,8 +65,39 @@ fn a_founder_whose_image_is_gone_gets_it_from_the_new_repository() {
     let decision = moved.decide();
     assert_eq!(effects(&decision), ["SetImage Pod shop-m2"]);
     assert_eq!(given_image(&decision), "example.org/etcd:v3.6.16");
+    // Nobody has answered with that version.
     let other_version = moved.asking("3.6.99").decide();
-    assert_eq!(given_image(&other_version), "");
+    assert_eq!(given_image(&other_version), "example.org/etcd:v3.6.16");
+}
+
+/// Found by the simulator: the version that is asked for cannot be reached, and nobody was given an image from where the
+/// spec has them by now.
+#[test]
+fn a_version_out_of_reach_keeps_no_image_where_it_is_gone() {
+    let moved = |world: World| {
+        let world = world.settle().later(3_600).asking("3.4.34");
+        assert_eq!(given_image(&world.decide()), "");
+        let decision = world.spec("repository", json!("example.org/etcd")).decide();
+        assert!(reports(&decision, Reason::UpgradePath));
+        given_image(&decision)
+    };
+    let member = healthy(3).down(1, "ImagePullBackOff: not found");
+    assert_eq!(moved(member), "example.org/etcd:v3.6.16");
+    let mut learner = healthy(3)
+        .wanting(5)
+        .with_learner(3, true)
+        .down(3, "ImagePullBackOff: not found");
+    learner.rows()[3].name.clear();
+    assert_eq!(moved(learner.clone()), "example.org/etcd:v3.6.16");
+    // Found by the simulator: it was given a version on the way, which nobody has answered with, and the envelope refused it.
+    learner.pods()[3].image = image("3.6.20");
+    let decision = learner.settle().later(3_600).asking("3.4.34").decide();
+    assert_eq!(given_image(&decision), image("3.6.16"));
+    // Found by the simulator: the mistyped repository is right by now, and the version is another one.
+    let mut mistyped = healthy(3).down(2, "ImagePullBackOff: not found");
+    mistyped.pods()[2].image = "example.org/edct:v3.6.16".to_owned();
+    let decision = mistyped.settle().later(3_600).asking("3.7.3").decide();
+    assert_eq!(given_image(&decision), image("3.6.16"));
 }
 
 /// A new member with the same image would end in the same way.

@@ -162,3 +162,68 @@ fn one_under_way_is_not_forgotten_and_neither_is_whose_claims_are_kept() {
     assert_eq!(rule(&forgets, &stopping), "", "nothing was lost yet");
     assert_eq!(rule(&forgets, &living(&at(RestorationStage::Done))), "");
 }
+
+#[test]
+fn each_name_whose_claims_are_kept_stays() {
+    for stage in [
+        RestorationStage::Stopping,
+        RestorationStage::Filling,
+        RestorationStage::Growing,
+    ] {
+        let mut before = at(stage);
+        before.status["restoration"]["givenUp"] = json!(["a-8", "a-9"]);
+        let told = |names: &[&str]| {
+            let mut action = writes(stage);
+            if let Effect::UpdateStatus { status } = &mut action.effect
+                && let Some(one) = &mut status.restoration
+            {
+                one.given_up = names.iter().map(|name| (*name).to_owned()).collect();
+            }
+            rule(&action, &living(&before))
+        };
+        assert_eq!(told(&["a-8", "a-9"]), "", "{stage:?}");
+        assert_eq!(told(&["a-7", "a-8", "a-9"]), "", "{stage:?}");
+        for fewer in [&["a-9"][..], &["a-8"], &["a-7", "a-9"]] {
+            assert_eq!(told(fewer), "Unasked", "{stage:?} {fewer:?}");
+        }
+    }
+}
+
+#[test]
+fn its_founders_are_new_ones_and_each_is_named_once() {
+    let fills = |founders: &[&str]| {
+        let mut action = writes(RestorationStage::Filling);
+        if let Effect::UpdateStatus { status } = &mut action.effect
+            && let Some(one) = &mut status.restoration
+        {
+            one.founders = founders.iter().map(|name| (*name).to_owned()).collect();
+        }
+        rule(&action, &empty(&at(RestorationStage::Stopping)))
+    };
+    assert_eq!(fills(&["a-1", "a-2"]), "");
+    for wrong in [&[][..], &["a-1", "a-9"], &["a-1", "a-1"]] {
+        assert_eq!(fills(wrong), "Unasked", "{wrong:?}");
+    }
+}
+
+#[test]
+fn each_sign_of_life_counts_alone() {
+    let begins = writes(RestorationStage::Stopping);
+    let resource = at(RestorationStage::Waiting);
+    let mut leads = lost(&resource);
+    if let Observed::Seen(status) = &mut leads.etcd.endpoints[0].status {
+        status.leader = Some(contract::MemberId(2));
+    }
+    assert_eq!(
+        rule(&begins, &leads),
+        "Unasked",
+        "one of three follows somebody"
+    );
+    let mut confirms = lost(&resource);
+    confirms.etcd.membership = living(&resource).etcd.membership;
+    assert_eq!(
+        rule(&begins, &confirms),
+        "Unasked",
+        "a quorum confirmed the list"
+    );
+}
