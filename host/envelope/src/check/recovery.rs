@@ -36,7 +36,9 @@ pub(super) fn check_recovery(
     let says_so = etcd.endpoints.iter().any(|endpoint| {
         endpoint.pod == recovery.survivor
             && endpoint.status.seen().is_some_and(|status| {
-                status.leader.is_none() && Some(&status.cluster_id) == resource.cluster_id.seen()
+                let has_entries = status.raft_index > 0;
+                let is_of_it = Some(&status.cluster_id) == resource.cluster_id.seen();
+                status.leader.is_none() && is_of_it && has_entries
             })
     });
     if says_so {
@@ -44,7 +46,7 @@ pub(super) fn check_recovery(
     }
     Err(unasked(
         &what(),
-        "the survivor answers that it knows of no leader",
+        "the survivor answers that it knows of no leader, and has entries of the log",
     ))
 }
 

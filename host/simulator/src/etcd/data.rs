@@ -262,10 +262,15 @@ impl Data {
         self.downgrade = leader.downgrade;
     }
 
-    /// Goes on as the only member, in a term of its own.
-    pub(super) fn force(&mut self) {
+    /// Goes on as the only member, in a term of its own. One that has not heard who is a member adds itself, and says so
+    /// (`CreateConfigChangeEnts` of etcd's server).
+    pub(super) fn force(&mut self) -> bool {
         let term = self.progress().0 + 1;
         let me = self.me;
+        let is_new = !self.rows.iter().any(|row| row.id == me);
+        if is_new {
+            self.push(term, Op::AddVoter(me));
+        }
         let others: Vec<MemberId> = self
             .rows
             .iter()
@@ -275,6 +280,7 @@ impl Data {
         for id in others {
             self.push(term, Op::Remove(id));
         }
+        is_new
     }
 
     pub(super) fn has_removed(&self, id: MemberId) -> bool {

@@ -9,6 +9,8 @@ use crate::kubernetes::Filling;
 
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 const BOOTSTRAPPED: &str = "member has already been bootstrapped";
+/// Where one that adds itself says that it is reached.
+const FORCED_URL: &str = "http://localhost:2380";
 const NO_PEERS: &str = "cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs";
 const OLDER: &str = "invalid downgrade; server version is lower than determined cluster version";
 const TOO_NEW: &str = "the data is more than one minor version older than the server";
@@ -45,7 +47,10 @@ impl Etcd {
         if flags.alone
             && let Some(data) = self.disks.get_mut(&disk).and_then(Option::as_mut)
         {
-            data.force();
+            if data.force() {
+                let me = data.me;
+                self.urls.insert(me, FORCED_URL.to_owned());
+            }
             return Start::Runs;
         }
         if let Some(data) = self.data(disk) {

@@ -57,6 +57,7 @@ pub(super) fn offer(situation: &Situation<'_>, living: &Living<'_>) -> Option<St
     let answering: Vec<&Member<'_>> = living
         .voters()
         .filter(|member| member.answers() && member.disk == Disk::Kept)
+        .filter(|member| has_received(situation, member))
         .collect();
     let on_claims = answering.iter().filter(|member| is_on_claim(member));
     // Of equals the first by name.
@@ -94,6 +95,12 @@ fn merit(situation: &Situation<'_>, living: &Living<'_>, candidate: &Member<'_>)
             newer.name
         ),
     }
+}
+
+/// Whether it has any entry of the cluster's log. One that joined and was left alone before the first one has nothing, and
+/// `--force-new-cluster` would make an empty cluster of it.
+fn has_received(situation: &Situation<'_>, member: &Member<'_>) -> bool {
+    raft_index(situation, member) > 0
 }
 
 fn raft_index(situation: &Situation<'_>, member: &Member<'_>) -> u64 {
@@ -260,6 +267,11 @@ fn why_not(
         return Some(format!(
             "{name} does not answer ({}), so nobody knows what it has.",
             survivor.complaint()
+        ));
+    }
+    if !has_received(situation, survivor) {
+        return Some(format!(
+            "{name} joined and has received nothing of the cluster's data yet, so it would go on empty."
         ));
     }
     if !is_on_claim(survivor) {

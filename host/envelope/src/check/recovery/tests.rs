@@ -137,6 +137,16 @@ fn a_recovery_does_not_begin_from_a_silent_survivor() {
     assert_eq!(rule(&begin(), &lost(&consented()).silent(1)), "Unasked");
 }
 
+/// It would be an empty cluster.
+#[test]
+fn a_recovery_does_not_begin_from_a_survivor_without_entries() {
+    let mut empty = lost(&consented());
+    if let Observed::Seen(status) = &mut empty.etcd.endpoints[0].status {
+        status.raft_index = 0;
+    }
+    assert_eq!(rule(&begin(), &empty), "Unasked");
+}
+
 #[test]
 fn members_are_stopped_for_a_recovery_that_is_under_way() {
     assert_eq!(rule(&stop(), &lost(&under_way())), "");

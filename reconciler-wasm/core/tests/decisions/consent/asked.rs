@@ -173,6 +173,21 @@ fn a_survivor_that_does_not_answer_is_not_gone_on_from() {
     assert!(written(&decision).is_none_or(|status| status.recovery.is_none()));
 }
 
+/// Found by the simulator: it had joined on a new claim as the others lost theirs, and was gone on from.
+#[test]
+fn a_survivor_that_has_received_nothing_yet_is_not_offered() {
+    let mut world = lost();
+    let Observed::Seen(answer) = &mut world.snapshot.etcd.endpoints[0].status else {
+        panic!("it answers");
+    };
+    answer.raft_index = 0;
+    let (_, _, message) = condition(&world, "Blocked");
+    assert!(!message.contains("To consent"), "{message}");
+    let decision = world.spec("quorumRecovery", consent(&member(0))).decide();
+    assert_eq!(effects(&decision), [""; 0]);
+    assert!(reports(&decision, Reason::ConsentNotUsed));
+}
+
 #[test]
 fn a_survivor_with_its_data_in_its_pod_is_not_offered() {
     let world = healthy(3)
