@@ -126,6 +126,10 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             upgrade::stuck,
         ),
         scenarios.trial(
+            "upgrade::a_member_whose_image_is_gone_gets_it_from_the_new_repository_whatever_version_is_asked_for",
+            upgrade::gone,
+        ),
+        scenarios.trial(
             "answers::of_membership_calls_that_are_lost_change_nothing_twice",
             answers::lost,
         ),

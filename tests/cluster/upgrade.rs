@@ -208,6 +208,54 @@ pub(crate) async fn stuck(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
+/// A member's pod is made again where nobody has its image any more, and the asked version is out of reach.
+pub(crate) async fn gone(scenario: &mut Scenario) -> Result<()> {
+    let [old, new] = ["old", "new"].map(|host| format!("{host}.example:5000/etcd"));
+    for repository in [&old, &new] {
+        let image = format!("{repository}:v3.6.16");
+        scenario
+            .testbed()
+            .tag_image("quay.io/coreos/etcd:v3.6.16", &image)
+            .await?;
+    }
+    let mut spec = spec::on_volumes(3);
+    spec["repository"] = json!(old);
+    let cluster = scenario.create_healthy("gone", spec).await?;
+    let gone = format!("{old}:v3.6.16");
+    scenario.testbed().untag_image(&gone).await?;
+    let member = cluster.pods().await?[0].name_any();
+    cluster.delete_pod(&member).await?;
+    let words = format!("{gone} cannot be had");
+    cluster
+        .awaits_condition(
+            "Progressing",
+            ConditionStatus::True,
+            "ImagePull",
+            &[&words],
+            Duration::from_secs(120),
+        )
+        .await?;
+    cluster
+        .edit(json!({"repository": new, "version": "3.4.34"}))
+        .await?;
+    cluster.becomes_blocked("UpgradePath", &["3.4.34"]).await?;
+    wait::until("all members ready again", WALK, async || {
+        let ready = cluster.status().await?.ready_members;
+        ensure!(ready == 3, "{ready} are ready");
+        Ok(())
+    })
+    .await?;
+    let wanted = format!("{new}:v3.6.16");
+    let count = |images: &[String]| images.iter().filter(|image| **image == wanted).count();
+    let moved = count(&images(&cluster).await?);
+    ensure!(moved == 1, "{moved} members have {wanted}");
+    cluster.edit(json!({"version": null})).await?;
+    becomes(&cluster, "3.6.16", 3).await?;
+    let moved = count(&images(&cluster).await?);
+    ensure!(moved == 3, "{moved} members have {wanted}");
+    Ok(())
+}
+
 /// Down by two minor versions, one after the other, with a change of mind half-way.
 pub(crate) async fn back(scenario: &mut Scenario) -> Result<()> {
     load(scenario, &["3.5.35", "3.6.16", "3.7.3"]).await?;

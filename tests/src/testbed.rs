@@ -203,6 +203,14 @@ impl Testbed {
             .with_context(|| format!("{image} was not named {name}"))
     }
 
+    /// Takes that name away again, as if the registry had the image no more.
+    pub async fn untag_image(&self, name: &str) -> Result<()> {
+        let nodes = Parts::all(&self.layout, self.record.block);
+        on_all(&nodes, |node| node.untag(name))
+            .await
+            .with_context(|| format!("{name} was not taken away"))
+    }
+
     /// Builds and loads the image `quay.io/coreos/etcd:vVERSION`.
     pub async fn load_etcd(&self, version: &str, progress: &Progress) -> Result<()> {
         self.load_image(&images::etcd(version, progress).await?)

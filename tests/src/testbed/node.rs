@@ -170,6 +170,15 @@ impl<'a> Parts<'a> {
             .map(drop)
     }
 
+    /// Takes a name from an image of the node.
+    pub(crate) async fn untag(&self, name: &str) -> Result<()> {
+        self.ctr()
+            .args(["images", "rm", "--sync", name])
+            .run()
+            .await
+            .map(drop)
+    }
+
     /// Starts the kubelet, once the API server knows the node.
     pub(crate) async fn start_kubelet(&self) -> Result<()> {
         let (folder, pki, name) = (
