@@ -5,6 +5,7 @@ mod birth;
 mod living;
 mod turn;
 mod validity;
+mod walk;
 
 use std::collections::BTreeMap;
 
