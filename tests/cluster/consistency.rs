@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Clients of each member.
 const CLIENTS: usize = 2;
 /// Operations of one key, in whose midst faults begin and end.
-const OF_A_KEY: u64 = 40;
+const OF_A_KEY: u64 = 30;
 /// As many turns of a key a lost answer takes: a write that may happen at any later time, or never, doubles the states in
 /// which a key may be.
 const OF_A_LOSS: u64 = 4;

@@ -169,6 +169,8 @@ pub struct Truth {
     pub pods: Vec<String>,
     /// Names of pods that have their data within or have never run on their claims, and none of what clients wrote.
     pub blank: Vec<String>,
+    /// Names of pods that run on what founds the recorded cluster, and have got nothing from any of its leaders.
+    pub unled: Vec<String>,
     /// Names of claims.
     pub claims: Vec<String>,
     /// Names of Services.

@@ -3,7 +3,7 @@
 //! Judges where a history came to. What it did on the way is for [`super::deed`], except after the quorum was lost.
 
 use contract::Reason;
-use simulator::{Deed, End, Fact, History, Truth};
+use simulator::{Deed, End, Fact, History, MemberTruth, Truth};
 
 use super::told::untold;
 use super::{Promise, Violation, violation};
@@ -37,6 +37,11 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
     if !rested && is_taken_back(truth) && reasons.contains(&Reason::RecoveringQuorum) {
         return None;
     }
+    // And so has whoever is told which pod and disk keep the others from being started.
+    let is_told_apart = reasons.contains(&Reason::DiskLost) && untold.is_empty();
+    if !rested && is_held_apart(truth) && is_told(truth) && is_told_apart {
+        return None;
+    }
     if *rested {
         return violation(
             Promise::StatusesAreTrue,
@@ -58,6 +63,13 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
 /// Whether the consent that a recovery goes by is gone, or names another survivor by now.
 fn is_taken_back(truth: &Truth) -> bool {
     truth.recovering.is_some() && truth.consent != truth.recovering && !truth.confirmed
+}
+
+/// Whether somebody with data is not started beside a member that founded the cluster anew on an emptied disk: with that one
+/// it could be a quorum without what was written.
+fn is_held_apart(truth: &Truth) -> bool {
+    let is_missing = |member: &MemberTruth| member.intact && !truth.pods.contains(&member.name);
+    !truth.confirmed && !truth.unled.is_empty() && truth.members.iter().any(is_missing)
 }
 
 /// Who can have no quorum says so, destroys nothing, and comes to rest.

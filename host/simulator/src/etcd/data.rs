@@ -94,6 +94,11 @@ impl Data {
         self.log.iter().any(|entry| entry.op == Op::Write(write))
     }
 
+    /// Whether it has got anything from a leader. Who has not is one that founds a cluster.
+    pub(crate) fn was_led(&self) -> bool {
+        self.log.iter().any(|entry| entry.op == Op::Lead)
+    }
+
     /// The writes that it holds.
     pub(crate) fn writes(&self) -> Vec<u32> {
         let ops = self.log.iter().map(|entry| entry.op);

@@ -28,6 +28,17 @@ impl World {
             .collect()
     }
 
+    fn unled_pods(&self) -> Vec<String> {
+        let pods = self.kube.pods.values();
+        pods.filter(|pod| self.is_own(&pod.api.owner) && pod.process.is_some())
+            .filter(|pod| {
+                let data = pod.disk.and_then(|disk| self.etcd.data(disk));
+                data.is_some_and(|data| Some(data.cluster) == self.recorded() && !data.was_led())
+            })
+            .map(|pod| pod.api.name.clone())
+            .collect()
+    }
+
     /// The world as it is.
     pub(crate) fn truth(&self) -> Truth {
         let peers = self.peers();
@@ -129,6 +140,7 @@ impl World {
                 .map(|(name, _)| name.clone())
                 .collect(),
             blank: self.blank_pods(),
+            unled: self.unled_pods(),
             claims: self
                 .kube
                 .claims

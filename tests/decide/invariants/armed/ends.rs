@@ -91,6 +91,17 @@ fn of_goals() -> Vec<Case> {
             history.end.reasons = vec![Reason::RestoreWaiting];
         })
     };
+    let apart = |reason, change: fn(&mut Truth)| {
+        but(unhealed(), |history| {
+            history.end.reasons = vec![reason];
+            let truth = &mut history.end.truth;
+            (truth.confirmed, truth.said_available) = (false, Some(false));
+            truth.pods.retain(|pod| *pod != name(2));
+            truth.unled = vec![name(3)];
+            change(truth);
+            history.end.status = true_status(truth);
+        })
+    };
     let case = |promise, what, breaks, harmless| Case::new(promise, what, breaks, harmless);
     let reached = Promise::GoalsAreReached;
     let turned = || {
@@ -159,6 +170,30 @@ fn of_goals() -> Vec<Case> {
             "a restore is waited for that nobody asked for",
             waiting(unhealed()),
             waiting(restoring(unhealed())),
+        ),
+        case(
+            reached,
+            "who keeps a member from being started is not told",
+            apart(Reason::QuorumLost, |_| {}),
+            apart(Reason::DiskLost, |_| {}),
+        ),
+        case(
+            reached,
+            "nobody keeps a member from being started",
+            apart(Reason::DiskLost, |truth| truth.unled.clear()),
+            apart(Reason::DiskLost, |_| {}),
+        ),
+        case(
+            reached,
+            "nobody is kept from being started",
+            apart(Reason::DiskLost, |truth| truth.pods.push(name(2))),
+            apart(Reason::DiskLost, |_| {}),
+        ),
+        case(
+            reached,
+            "a member is not started beside one that founded anew, though others are a quorum",
+            apart(Reason::DiskLost, |truth| truth.confirmed = true),
+            apart(Reason::DiskLost, |_| {}),
         ),
     ]
 }
