@@ -34,7 +34,7 @@ pub(super) fn tell(plan: Plan, violation: &Violation, court: Court) -> String {
     let told = catch_unwind(AssertUnwindSafe(|| court.history(&plan, true)));
     let words = told.map_or_else(
         |_| "it panics".to_owned(),
-        |history| history.words.join("\n"),
+        |history| shortened(&history.words),
     );
     let case = serde_yaml::to_string(&[OnceFailed {
         what: violation.promise.to_string(),
@@ -46,6 +46,51 @@ pub(super) fn tell(plan: Plan, violation: &Violation, court: Court) -> String {
         violation.promise,
         case.expect("a plan is a document")
     )
+}
+
+/// As many lines a pass takes at most that is told once for all that are like it.
+const LONGEST: usize = 24;
+
+/// The words, and of what is said again and again at other times only the first and the last.
+fn shortened(words: &[String]) -> String {
+    let mut lines = Vec::new();
+    let mut rest = words;
+    while !rest.is_empty() {
+        let (length, times) = (1..=LONGEST)
+            .map(|length| (length, times(rest, length)))
+            .find(|(_, times)| *times > 3)
+            .unwrap_or((1, 1));
+        let (all, then) = rest.split_at(length * times);
+        lines.extend_from_slice(&all[..length]);
+        if times > 1 {
+            lines.push(format!(
+                "            ... and so {} times more, at last",
+                times - 2
+            ));
+            lines.extend_from_slice(&all[length * (times - 1)..]);
+        }
+        rest = then;
+    }
+    lines.join("\n")
+}
+
+/// How often that many lines come in a row, but for their times.
+fn times(words: &[String], length: usize) -> usize {
+    let Some(first) = words.get(..length) else {
+        return 0;
+    };
+    let is_again = |lines: &&[String]| {
+        first
+            .iter()
+            .map(|line| what(line))
+            .eq(lines.iter().map(|line| what(line)))
+    };
+    words.chunks_exact(length).take_while(is_again).count()
+}
+
+/// A line without its time.
+fn what(line: &str) -> &str {
+    line.split_once(" ms ").map_or(line, |(_, what)| what)
 }
 
 type Kind = (&'static str, fn(u64) -> Plan);
@@ -86,7 +131,32 @@ fn a_seed_is_told_in_words() {
         let told = history(&plan, true);
         assert!(!told.words.is_empty());
         if seed > 0 {
-            eprintln!("{kind}\n{plan}{}\n", told.words.join("\n"));
+            eprintln!("{kind}\n{plan}{}\n", shortened(&told.words));
         }
     }
+}
+
+#[test]
+fn what_is_said_again_and_again_is_told_once_and_at_last() {
+    let line = |at: u32, what: &str| format!("{at:>8} ms  {what}");
+    let once = [line(0, "pass a"), line(1, "does b")];
+    let again = (1..50).flat_map(|pass| [line(pass * 10, "pass a"), line(pass * 10 + 5, "does c")]);
+    let words: Vec<String> = once
+        .into_iter()
+        .chain(again)
+        .chain([line(500, "pass d")])
+        .collect();
+    let told = shortened(&words);
+    let told: Vec<&str> = told.lines().map(str::trim_start).collect();
+    let expected = [
+        "0 ms  pass a",
+        "1 ms  does b",
+        "10 ms  pass a",
+        "15 ms  does c",
+        "... and so 47 times more, at last",
+        "490 ms  pass a",
+        "495 ms  does c",
+        "500 ms  pass d",
+    ];
+    assert_eq!(told, expected);
 }
