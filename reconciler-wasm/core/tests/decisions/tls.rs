@@ -3,6 +3,7 @@
 mod authorities;
 mod birth;
 mod living;
+mod pods;
 mod turn;
 mod validity;
 mod walk;
