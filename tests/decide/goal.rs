@@ -54,6 +54,7 @@ pub(crate) fn is_goal(truth: &Truth) -> bool {
         && truth.pods == names
         && has_claims
         && has_policy
+        && (truth.small.is_empty() || truth.size == 0)
         && is_secured(truth)
         && is_renewed(truth)
         && truth.services == ["sim", "sim-client"]

@@ -29,6 +29,7 @@ mod properties;
 mod raised;
 mod recreations;
 mod shelf;
+mod sizes;
 mod strangers;
 mod told;
 mod unheard;

@@ -96,7 +96,7 @@ fn what(line: &str) -> &str {
 type Kind = (&'static str, fn(u64) -> Plan);
 
 /// The kinds that are drawn, as docs/proof.md calls them.
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 18] = [
     ("as drawn", Plan::of_seed),
     ("wrong clocks and second operators", Plan::with_doubts),
     (
@@ -115,6 +115,7 @@ const KINDS: [Kind; 17] = [
     ("made again", Plan::with_recreations),
     ("idle clients", Plan::with_idle_clients),
     ("moves of the images", Plan::with_moves),
+    ("volumes of other sizes", Plan::with_sizes),
     ("evictions", Plan::with_evictions),
     ("out of the operator's reach", Plan::with_unheard_members),
     ("second dialect", Plan::with_numbered_members),

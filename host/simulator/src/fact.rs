@@ -173,6 +173,8 @@ pub struct Truth {
     pub unled: Vec<String>,
     /// Names of claims.
     pub claims: Vec<String>,
+    /// Names of claims whose volumes are smaller than the spec asks for.
+    pub small: Vec<String>,
     /// Names of Services.
     pub services: Vec<String>,
     /// `minAvailable` of the budget.

@@ -11,7 +11,8 @@ use crate::kubernetes::{Member, Node};
 use crate::plan::{Fault, Planned};
 use crate::registry;
 use crate::timers::Timer;
-use crate::world::{World, claim};
+use crate::volumes;
+use crate::world::World;
 
 impl World {
     pub(crate) fn begin_fault(&mut self, index: usize) {
@@ -65,8 +66,8 @@ impl World {
             | Fault::Restart
             | Fault::Echo
             | Fault::Rival => {}
-            // And the kubelets this.
-            Fault::RegistryGone(_) => {}
+            // And the kubelets, or the API server, these.
+            Fault::RegistryGone(_) | Fault::Rigid => {}
             Fault::Resize(size) => self.edit(|spec| spec["size"] = size.into()),
             Fault::Version(release) => {
                 self.edit(|spec| spec["version"] = release.to_string().into());
@@ -78,7 +79,13 @@ impl World {
                 spec["pod"]["labels"] = json!({"team": format!("t{label}")});
             }),
             Fault::Claims => self.edit(|spec| {
-                spec["pod"]["persistentVolumeClaimSpec"] = claim();
+                spec["pod"]["persistentVolumeClaimSpec"] = volumes::template(1);
+            }),
+            Fault::Storage(size) => self.edit(|spec| {
+                let pod = &mut spec["pod"];
+                if pod.get("persistentVolumeClaimSpec").is_some() {
+                    pod["persistentVolumeClaimSpec"] = volumes::template(size);
+                }
             }),
             Fault::Tls(true) => self.edit(|spec| spec["TLS"] = json!({"auto": {}})),
             Fault::Tls(false) => self.edit(|spec| spec["TLS"] = json!(null)),
@@ -142,6 +149,8 @@ impl World {
             | Fault::Rival
             | Fault::FillWithHistory
             | Fault::RegistryGone(_)
+            | Fault::Storage(_)
+            | Fault::Rigid
             | Fault::Version(_)
             | Fault::Repository(_)
             | Fault::Label(_)

@@ -244,11 +244,10 @@ impl Kubernetes {
 }
 
 impl Claim {
-    /// Its volume is as large as is asked for, at once.
+    /// Its volume is asked to be as large.
     fn grow(&mut self, requested: Option<String>, version: u32) {
         if self.api.requested != requested {
             self.api.resource_version = version.to_string();
-            self.api.capacity = self.api.capacity.as_ref().and_then(|_| requested.clone());
             self.api.requested = requested;
         }
     }

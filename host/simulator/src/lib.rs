@@ -39,6 +39,7 @@ mod shelf;
 mod strangers;
 mod telling;
 mod timers;
+mod volumes;
 mod world;
 
 pub use branch::{Branch, Choice};

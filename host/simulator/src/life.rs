@@ -48,6 +48,8 @@ impl World {
             Some(claim) => {
                 claim.api.phase = VolumePhase::Bound;
                 claim.node = claim.node.or_else(|| local.then_some(node));
+                let requested = &claim.api.requested;
+                claim.api.capacity = claim.api.capacity.take().or_else(|| requested.clone());
                 claim.number
             }
             None => number,

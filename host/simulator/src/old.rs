@@ -193,7 +193,7 @@ impl World {
             storage_class: None,
             access_modes: vec!["ReadWriteOnce".to_owned()],
             requested: Some("1Gi".to_owned()),
-            capacity: None,
+            capacity: Some("1Gi".to_owned()),
             resize: None,
         };
         let claim = Claim { api, number, node };

@@ -1,7 +1,7 @@
 //! What is to happen in one history: the cluster, and the faults with their times.
 //!
 //! Everything that goes wrong is in a list, so that a failing history can be made smaller by leaving entries out. How
-//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`moves`]', [`numbered`]'s, [`strangers`]', [`recreation`]'s and [`unheard`]'s, and how it reads is [`words`]'s; what faults do is for the world.
+//! one comes from a seed is [`seed`]'s, [`deaf`]'s, [`evictions`]', [`idle`]'s, [`late`]'s, [`moves`]', [`numbered`]'s, [`sizes`]', [`strangers`]', [`turns`]', [`recreation`]'s and [`unheard`]'s, and how it reads is [`words`]'s; what faults do is for the world.
 
 mod deaf;
 mod evictions;
@@ -11,7 +11,9 @@ mod moves;
 mod numbered;
 mod recreation;
 mod seed;
+mod sizes;
 mod strangers;
+mod turns;
 mod unheard;
 mod words;
 
@@ -131,6 +133,10 @@ pub enum Fault {
     Label(u8),
     /// `spec.pod` asks for claims from now on.
     Claims,
+    /// `spec.pod` asks for volumes of so many gibibytes, where it asks for claims.
+    Storage(u32),
+    /// The StorageClass lets no volume grow for a while.
+    Rigid,
     /// `spec.TLS` leaves certificates to the operator from now on, or there are none any more.
     Tls(bool),
     /// `spec.paused` is true for a while.

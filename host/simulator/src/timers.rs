@@ -50,6 +50,8 @@ pub(crate) enum Timer {
     Prove,
     /// The controllers of ReplicaSets and of what they made look.
     ReplicaSets,
+    /// The volume with that disk has grown.
+    Enlarge(u32),
 }
 
 /// Timers by time.

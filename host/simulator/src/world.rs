@@ -20,6 +20,7 @@ use crate::present::Given;
 use crate::release::{self, Release};
 use crate::strangers::Strangers;
 use crate::timers::{Timer, Timers};
+use crate::volumes;
 
 /// The name of every simulated cluster.
 pub(crate) const NAME: &str = "sim";
@@ -83,7 +84,7 @@ impl World {
         let mut spec = json!({"size": plan.size});
         let mut dialect = Dialect::Coreos;
         if plan.claims {
-            spec["pod"] = json!({"persistentVolumeClaimSpec": claim()});
+            spec["pod"] = json!({"persistentVolumeClaimSpec": volumes::template(1)});
         }
         if plan.numbered {
             dialect = Dialect::Improbable;
@@ -279,6 +280,7 @@ impl World {
             Timer::Guard => self.take_before(),
             Timer::Prove => self.prove_again(),
             Timer::ReplicaSets => self.keep_pods(),
+            Timer::Enlarge(disk) => self.enlarge(disk),
         }
     }
 
@@ -332,11 +334,6 @@ impl World {
             .parse()
             .ok()
     }
-}
-
-/// `spec.pod.persistentVolumeClaimSpec`, where there is one.
-pub(crate) fn claim() -> serde_json::Value {
-    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
 }
 
 /// `spec.pod.labels.team`.

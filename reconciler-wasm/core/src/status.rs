@@ -164,6 +164,7 @@ pub(crate) fn render(
         step,
         asleep,
     );
+    conditions::volumes(&mut status.conditions, cluster, situation, living, step);
     conditions::certificates(
         &mut status.conditions,
         cluster,

@@ -36,7 +36,7 @@ mod restore;
 mod scale;
 mod seal;
 pub(crate) mod space;
-mod storage;
+pub(crate) mod storage;
 mod strangers;
 pub(crate) mod upgrade;
 mod zero;

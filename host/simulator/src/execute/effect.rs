@@ -168,9 +168,13 @@ impl World {
         {
             return Err("the object has been modified");
         }
+        self.admit_size(object)?;
         let clock = self.clock();
         if let Some(number) = self.kube.apply(object, clock.0) {
             self.after(20, 300, Timer::Schedule(number));
+        }
+        if let Some(number) = self.asks_to_grow(object) {
+            self.after(200, 20_000, Timer::Enlarge(number));
         }
         let head = self.kube.head(object.kind(), object.name());
         if head

@@ -22,8 +22,6 @@ const RESTORES: u64 = 0x4e57_04e5;
 const DOUBTS: u64 = 0xd0_0b75;
 /// And for backups before risky acts.
 const GUARDS: u64 = 0x6a_4d5e;
-/// And for TLS.
-const TURNS: u64 = 0x7_0415;
 /// And for networks between members.
 const PARTITIONS: u64 = 0x9a_4717;
 
@@ -65,14 +63,6 @@ impl Plan {
             _ => Self::with_turns(seed),
         };
         plan.faults.extend(doubts(seed));
-        plan
-    }
-
-    /// The plan of a seed, in which people turn TLS on and off while the cluster lives, once to four times.
-    #[must_use]
-    pub fn with_turns(seed: u64) -> Self {
-        let mut plan = Self::of_seed(seed);
-        plan.faults.extend(turns(seed, plan.tls));
         plan
     }
 
@@ -176,6 +166,8 @@ pub(super) fn planned(rng: &mut fastrand::Rng) -> Planned {
         | Fault::Repository(_)
         | Fault::Label(_)
         | Fault::Claims
+        | Fault::Storage(_)
+        | Fault::Rigid
         | Fault::Tls(_)
         | Fault::Resize(_)
         | Fault::Consent
@@ -348,24 +340,6 @@ fn doubts(seed: u64) -> Vec<Planned> {
             let is_for_long = matches!(fault, Fault::Clock(_)) && rng.u8(0..3) == 0;
             let lasts = rng.i64(200..if is_for_long { 1_800_000 } else { 20_000 });
             Planned { at, lasts, fault }
-        })
-        .collect()
-}
-
-/// TLS turned to what it is not, and back again, sometimes in the middle of a turn.
-fn turns(seed: u64, mut secure: bool) -> Vec<Planned> {
-    let mut rng = fastrand::Rng::with_seed(seed ^ TURNS);
-    let mut at = rng.i64(0..FAULTS_UNTIL);
-    (0..rng.u8(1..5))
-        .map(|_| {
-            secure = !secure;
-            let planned = Planned {
-                at,
-                lasts: 0,
-                fault: Fault::Tls(secure),
-            };
-            at += [300, 3_000, 30_000, 300_000][rng.usize(0..4)];
-            planned
         })
         .collect()
 }

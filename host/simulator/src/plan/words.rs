@@ -106,6 +106,8 @@ impl fmt::Display for Fault {
             }
             Self::Label(label) => write!(f, "somebody labels the pods {label}"),
             Self::Claims => write!(f, "somebody asks for claims"),
+            Self::Storage(size) => write!(f, "somebody asks for volumes of {size} Gi"),
+            Self::Rigid => write!(f, "no volume can grow"),
             Self::Tls(true) => write!(f, "somebody turns TLS on"),
             Self::Tls(false) => write!(f, "somebody turns TLS off"),
             Self::Pause => write!(f, "somebody pauses the cluster"),

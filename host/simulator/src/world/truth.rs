@@ -148,6 +148,7 @@ impl World {
                 .filter(|(_, claim)| self.is_own(&claim.api.owner))
                 .map(|(name, _)| name.clone())
                 .collect(),
+            small: self.small_claims(),
             services: self.kube.services.keys().cloned().collect(),
             unguardable: {
                 let mut budgets = self.kube.budgets.values();

@@ -6,6 +6,7 @@ mod applied;
 mod available;
 mod certificates;
 mod turn;
+mod volumes;
 
 use contract::{AlarmKind, Condition, ConditionStatus, Finding, FindingKind, Millis, Reason};
 
@@ -14,6 +15,7 @@ use available::available;
 pub(super) use certificates::certificates;
 pub(super) use turn::event;
 use turn::merge;
+pub(super) use volumes::volumes;
 
 use crate::assess::{Living, Situation, Stage};
 use crate::step::Step;
@@ -28,6 +30,7 @@ const UPGRADING: &str = "Upgrading";
 const RECOVERING: &str = "Recovering";
 pub(crate) const BLOCKED: &str = "Blocked";
 const CERTIFICATES: &str = "CertificatesValid";
+pub(crate) const VOLUMES: &str = "VolumesGrown";
 
 /// What an alarm of etcd means for those who use it; the graver one first.
 const ALARMS: [(AlarmKind, Reason, &str); 2] = [

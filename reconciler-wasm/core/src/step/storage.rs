@@ -5,20 +5,22 @@
 //! (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims>). It never shrinks one.
 
 use contract::{
-    Child, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume, VolumePhase,
-    names, quantity,
+    Child, Condition, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume,
+    VolumePhase, names, quantity,
 };
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
 use super::{Step, birth::apply, reshape};
 use crate::assess::{Living, Situation};
 use crate::build;
+use crate::clock;
 use crate::pre::{self, ActionExt};
-use crate::status::conditions::BLOCKED;
+use crate::status::conditions::VOLUMES;
 use crate::validate::Cluster;
 
-/// How often a refused growth is asked for again, and in how long a part of that time.
-const AGAIN: (Millis, Millis) = (Millis::seconds(600), Millis::seconds(15));
+/// A refused growth is asked for again when as much time has passed as it had been refused for by then: at least so much, and
+/// at most so much.
+const AGAIN: (Millis, Millis) = (Millis::seconds(15), Millis::seconds(600));
 
 /// Says whose disk cannot be kept: a deletion of a claim waits for its pod, and cannot be taken back.
 pub(super) fn tell_going(living: &Living<'_>, step: &mut Step) {
@@ -54,14 +56,10 @@ pub(super) fn grow(
     };
     say_other_kind(template, living, step);
     retain(cluster, situation, template, living, step);
-    let mut too_small = Vec::new();
-    let members = living.members.iter().filter_map(|member| member.volume);
-    for volume in members.filter(|volume| volume.deleted.is_none()) {
+    for volume in staying(living) {
         let has = volume.requested.as_deref().unwrap_or_default();
         match (quantity::bytes(wanted), quantity::bytes(has)) {
-            (Some(more), Some(less)) if more > less && differs(template, volume).is_none() => {
-                too_small.push(volume);
-            }
+            _ if can_grow(template, wanted, volume) => {}
             (Some(less), Some(more)) if more > less => step.find_of(
                 FindingKind::Note,
                 Reason::AcceptedNotUsed,
@@ -75,7 +73,32 @@ pub(super) fn grow(
             (Some(_) | None, _) => say_under_way(volume, step),
         }
     }
+    let too_small = too_small(cluster, living);
     ask(cluster, situation, &too_small, wanted, step);
+}
+
+fn staying<'a>(living: &Living<'a>) -> impl Iterator<Item = &'a Volume> {
+    let members = living.members.iter();
+    let volumes = members.filter_map(|member| member.volume);
+    volumes.filter(|volume| volume.deleted.is_none())
+}
+
+/// Members' volumes that the spec asks to be larger, and that could be.
+pub(crate) fn too_small<'a>(cluster: &Cluster, living: &Living<'a>) -> Vec<&'a Volume> {
+    let template = cluster.pod.persistent_volume_claim_spec.as_ref();
+    let Some((template, wanted)) = template.and_then(|one| Some((one, requested(one)?))) else {
+        return Vec::new();
+    };
+    let can_grow = |volume: &&Volume| can_grow(template, wanted, volume);
+    staying(living).filter(can_grow).collect()
+}
+
+fn can_grow(template: &PersistentVolumeClaimSpec, wanted: &str, volume: &Volume) -> bool {
+    let has = volume.requested.as_deref().and_then(quantity::bytes);
+    let is_small = quantity::bytes(wanted)
+        .zip(has)
+        .is_some_and(|(more, less)| more > less);
+    is_small && differs(template, volume).is_none()
 }
 
 /// Whether a claim waits for a volume of a class or size that the spec does not ask for by now. Kubernetes changes neither
@@ -143,18 +166,22 @@ fn ask(
     wanted: &str,
     step: &mut Step,
 ) {
+    let told = told(situation).filter(|_| !too_small.is_empty());
     let refused = refusal(situation, too_small);
-    if let Some(message) = &refused {
-        step.find(
-            FindingKind::Blocked,
-            Reason::VolumeNotGrown,
-            message.clone(),
-        );
-    }
-    let (span, part) = AGAIN;
-    let is_due = situation.snapshot.now.0.rem_euclid(span.0) < part.0;
-    if refused.is_some() && !is_due {
-        return;
+    let has_just_asked = refused.is_some();
+    let message = refused.or_else(|| told.map(|told| told.message.clone()));
+    let is_refused = message.is_some();
+    if let Some(message) = message {
+        step.find(FindingKind::Blocked, Reason::VolumeNotGrown, message);
+        let wait = if has_just_asked {
+            AGAIN.0
+        } else {
+            told.map_or(Millis(0), |told| wait(told, situation.snapshot.now))
+        };
+        if wait.0 > 0 {
+            step.look_again(wait, Reason::VolumeNotGrown);
+            return;
+        }
     }
     let resource = &situation.snapshot.resource;
     for volume in too_small {
@@ -162,7 +189,7 @@ fn ask(
         step.actions.push(
             pre::action(resource, apply(Child::PersistentVolumeClaim(claim))).present(&volume.uid),
         );
-        if refused.is_none() {
+        if !is_refused {
             step.find_of(
                 FindingKind::Doing,
                 Reason::VolumeGrowing,
@@ -176,32 +203,46 @@ fn ask(
     }
 }
 
-/// Why these volumes could not grow: as the last pass was told, or as it is remembered for this very spec.
-fn refusal(situation: &Situation<'_>, too_small: &[&Volume]) -> Option<String> {
+/// How long what was refused is not asked for again: as long as it had been refused when it was asked for last.
+fn wait(told: &Condition, now: Millis) -> Millis {
+    let passed = |since: &Option<String>| {
+        let since = since.as_deref();
+        since.map_or(Millis(0), |since| clock::passed(since, now)).0
+    };
+    let asked = passed(&told.last_update_time);
+    let refused = passed(&told.last_transition_time) - asked;
+    let (least, most) = AGAIN;
+    Millis(refused.clamp(least.0, most.0) - asked)
+}
+
+/// That volumes could not grow, as it is remembered for this very spec.
+fn told<'a>(situation: &Situation<'a>) -> Option<&'a Condition> {
+    let mut told = situation.memory.conditions.iter();
+    told.find(|told| told.kind == VOLUMES)
+        .filter(|_| is_of_this_spec(situation))
+}
+
+/// Whether what is remembered is of the spec as it is now.
+pub(crate) fn is_of_this_spec(situation: &Situation<'_>) -> bool {
+    situation.memory.observed_generation == Some(situation.snapshot.resource.generation)
+}
+
+/// Why these volumes could not grow, as the last pass was told.
+pub(crate) fn refusal(situation: &Situation<'_>, too_small: &[&Volume]) -> Option<String> {
     let first = too_small.first()?;
     let is_theirs = |past: &&PastOutcome| {
         past.kind == Some(ObjectKind::PersistentVolumeClaim)
             && past.outcome == OutcomeKind::Failed
             && too_small.iter().any(|volume| volume.name == past.target)
     };
-    let memory = situation.memory;
-    let is_told = memory.observed_generation == Some(situation.snapshot.resource.generation);
-    let told = memory
-        .conditions
-        .iter()
-        .find(|told| told.kind == BLOCKED && told.reason == Reason::VolumeNotGrown.name())
-        .filter(|_| is_told)
-        .map(|told| told.message.clone());
-    told.or_else(|| {
-        let past = situation.snapshot.outcomes.iter().find(is_theirs)?;
-        Some(format!(
-            "The volume of {} cannot grow: {}. Let its StorageClass {} allow it (allowVolumeExpansion), or set the size in \
-             spec.pod.persistentVolumeClaimSpec back.",
-            past.target,
-            past.message,
-            first.storage_class.as_deref().unwrap_or("(none)")
-        ))
-    })
+    let past = situation.snapshot.outcomes.iter().find(is_theirs)?;
+    Some(format!(
+        "The volume of {} cannot grow: {}. Let its StorageClass {} allow it (allowVolumeExpansion), or set the size in \
+         spec.pod.persistentVolumeClaimSpec back.",
+        past.target,
+        past.message,
+        first.storage_class.as_deref().unwrap_or("(none)")
+    ))
 }
 
 fn say_under_way(volume: &Volume, step: &mut Step) {
