@@ -79,17 +79,7 @@ pub(crate) async fn grown(scenario: &mut Scenario) -> Result<()> {
     let writer = Writer::start_trying(vec![cluster.client_address().await?], TRIES);
     writer.goes_on(50, PATIENCE).await?;
     cluster.edit(asking("2Gi")).await?;
-    let waiting = wait::until("claims that ask for more", PATIENCE, async || {
-        let claims = claims(scenario, &cluster).await?;
-        let all_ask = claims.iter().all(|claim| asked(claim) == Some("2Gi"));
-        ensure!(
-            all_ask,
-            "{:?}",
-            claims.iter().map(asked).collect::<Vec<_>>()
-        );
-        Ok(claims)
-    })
-    .await?;
+    let waiting = all_ask(scenario, &cluster, "2Gi").await?;
     ensure!(
         waiting.iter().all(|claim| has(claim) == Some("1Gi")),
         "they grew without a driver"
@@ -134,7 +124,7 @@ pub(crate) async fn grown(scenario: &mut Scenario) -> Result<()> {
     cluster.is_healthy(3).await
 }
 
-/// The class says no: the condition says so in the API server's words, and nothing else changes.
+/// The class says no: the condition says so in the API server's words, and nothing else changes. They grow once it says yes.
 pub(crate) async fn not_grown(scenario: &mut Scenario) -> Result<()> {
     let cluster = scenario
         .create_healthy("cramped", spec::on_volumes(3))
@@ -153,7 +143,40 @@ pub(crate) async fn not_grown(scenario: &mut Scenario) -> Result<()> {
     );
     cluster.edit(asking("1Gi")).await?;
     cluster.becomes_unblocked().await?;
+
+    // Once the class lets them, they grow without another edit.
+    cluster.edit(asking("2Gi")).await?;
+    cluster.becomes_blocked("VolumeNotGrown", &words).await?;
+    allow(scenario, true).await?;
+    let grew = all_ask(scenario, &cluster, "2Gi").await;
+    allow(scenario, false).await?;
+    grew?;
+    cluster.becomes_unblocked().await?;
     cluster.is_healthy(3).await
+}
+
+/// Whether the class of all volumes that are not said to be of another one lets them grow.
+async fn allow(scenario: &Scenario, growth: bool) -> Result<()> {
+    let patch = json!({"allowVolumeExpansion": growth}).to_string();
+    scenario
+        .kubectl(&["patch", "storageclass", "local", "--patch", &patch])
+        .await
+        .map(drop)
+}
+
+async fn all_ask(
+    scenario: &Scenario,
+    cluster: &Cluster,
+    size: &str,
+) -> Result<Vec<PersistentVolumeClaim>> {
+    wait::until("claims that ask for more", PATIENCE, async || {
+        let claims = claims(scenario, cluster).await?;
+        let ask = claims.iter().map(asked);
+        let all_ask = ask.clone().all(|asked| asked == Some(size));
+        ensure!(all_ask, "{:?}", ask.collect::<Vec<_>>());
+        Ok(claims)
+    })
+    .await
 }
 
 /// A class that is none: told with the scheduler's words, and a correction forms the cluster; the same for a member that
