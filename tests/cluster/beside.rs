@@ -210,7 +210,7 @@ fn others(scenarios: &Scenarios) -> Vec<Trial> {
             volumes::grown,
         ),
         scenarios.trial(
-            "volumes::a_class_that_does_not_let_them_grow_is_told_and_nothing_changes",
+            "volumes::a_class_that_does_not_let_them_grow_is_told_until_it_does",
             volumes::not_grown,
         ),
         scenarios.trial(
