@@ -177,7 +177,7 @@ fn what_was_refused_is_asked_for_again_after_longer_and_longer() {
     let mut world = asking("2Gi").refused();
     let began = world.snapshot.now.0;
     let mut asked = Vec::new();
-    for _ in 0..50 {
+    for _ in 0..200 {
         let decision = world.decide();
         if let Some(status) = written(&decision) {
             world.status = status;
@@ -195,7 +195,8 @@ fn what_was_refused_is_asked_for_again_after_longer_and_longer() {
         let next = decision.requeue.expect("it is looked at again");
         world.snapshot.now.0 += next.after.0;
     }
-    assert_eq!(asked[..9], [15, 30, 60, 120, 240, 480, 960, 1560, 2160]);
+    asked.truncate(9);
+    assert_eq!(asked, [15, 30, 60, 120, 240, 480, 960, 1560, 2160]);
 }
 
 #[test]
