@@ -177,7 +177,7 @@ fn what_was_refused_is_asked_for_again_after_longer_and_longer() {
     let mut world = asking("2Gi").refused();
     let began = world.snapshot.now.0;
     let mut asked = Vec::new();
-    for _ in 0..200 {
+    for _ in 0..400 {
         let decision = world.decide();
         if let Some(status) = written(&decision) {
             world.status = status;
