@@ -150,7 +150,9 @@ pub(crate) async fn not_grown(scenario: &mut Scenario) -> Result<()> {
     allow(scenario, true).await?;
     let grew = all_ask(scenario, &cluster, "2Gi").await;
     allow(scenario, false).await?;
-    grew?;
+    for claim in grew? {
+        enlarge(scenario, &claim, "2Gi").await?;
+    }
     cluster.becomes_unblocked().await?;
     cluster.is_healthy(3).await
 }
