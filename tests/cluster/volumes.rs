@@ -95,16 +95,7 @@ pub(crate) async fn grown(scenario: &mut Scenario) -> Result<()> {
         .await?;
     eprintln!("  growing: {}", told.message);
     cluster.becomes_available().await?;
-    for claim in &waiting {
-        enlarge(scenario, claim, "2Gi").await?;
-    }
-    wait::until("volumes that have grown", PATIENCE, async || {
-        let claims = claims(scenario, &cluster).await?;
-        let all_have = claims.iter().all(|claim| has(claim) == Some("2Gi"));
-        ensure!(all_have, "{:?}", claims.iter().map(has).collect::<Vec<_>>());
-        Ok(())
-    })
-    .await?;
+    grow(scenario, &cluster).await?;
     cluster.becomes_healthy(3).await?;
     standing.is_kept(&cluster).await?;
     writer.goes_on(50, PATIENCE).await?;
@@ -148,13 +139,25 @@ pub(crate) async fn not_grown(scenario: &mut Scenario) -> Result<()> {
     cluster.edit(asking("2Gi")).await?;
     cluster.becomes_blocked("VolumeNotGrown", &words).await?;
     allow(scenario, true).await?;
-    let grew = all_ask(scenario, &cluster, "2Gi").await;
+    let grew = grow(scenario, &cluster).await;
     allow(scenario, false).await?;
-    for claim in grew? {
-        enlarge(scenario, &claim, "2Gi").await?;
-    }
+    grew?;
     cluster.becomes_unblocked().await?;
     cluster.is_healthy(3).await
+}
+
+/// Waits until all ask for 2Gi, and until they have it.
+async fn grow(scenario: &Scenario, cluster: &Cluster) -> Result<()> {
+    for claim in all_ask(scenario, cluster, "2Gi").await? {
+        enlarge(scenario, &claim, "2Gi").await?;
+    }
+    wait::until("volumes that have grown", PATIENCE, async || {
+        let claims = claims(scenario, cluster).await?;
+        let all_have = claims.iter().all(|claim| has(claim) == Some("2Gi"));
+        ensure!(all_have, "{:?}", claims.iter().map(has).collect::<Vec<_>>());
+        Ok(())
+    })
+    .await
 }
 
 /// Whether the class of all volumes that are not said to be of another one lets them grow.
