@@ -38,8 +38,10 @@ pub(super) fn judge_end(history: &History) -> Option<Violation> {
         return None;
     }
     // And so has whoever is told which pod and disk keep the others from being started.
-    let is_told_apart = reasons.contains(&Reason::DiskLost) && untold.is_empty();
-    if !rested && is_held_apart(truth) && is_told(truth) && is_told_apart {
+    let names = |words: &String| truth.unled.iter().any(|pod| words.contains(pod));
+    let mut told = last_words.iter();
+    let is_named = told.any(|words| words.starts_with(Reason::DiskLost.name()) && names(words));
+    if !rested && is_held_apart(truth) && is_told(truth) && untold.is_empty() && is_named {
         return None;
     }
     if *rested {

@@ -9,13 +9,17 @@ use super::{Fault, Plan, Planned};
 const SIZES: u64 = 0x51_2e5;
 
 impl Plan {
-    /// The plan of a seed with claims, in which the size that `spec.pod.persistentVolumeClaimSpec` asks for is edited once to
+    /// The plan of a seed with claims, every fourth with wrong clocks or second operators, in which the size that `spec.pod.persistentVolumeClaimSpec` asks for is edited once to
     /// four times, up and down, and volumes cannot grow now and then.
     #[must_use]
     pub fn with_sizes(seed: u64) -> Self {
+        let others = match seed % 4 {
+            0 => Self::with_doubts(seed),
+            _ => Self::of_seed(seed),
+        };
         let mut plan = Self {
             claims: true,
-            ..Self::of_seed(seed)
+            ..others
         };
         let mut rng = fastrand::Rng::with_seed(seed ^ SIZES);
         plan.faults.extend((0..rng.u8(1..5)).map(|_| Planned {

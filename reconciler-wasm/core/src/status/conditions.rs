@@ -1,6 +1,7 @@
 //! Conditions: what holds of the cluster, with a reason from one list and a sentence for people.
 //!
-//! Each type is always there once a cluster was looked at, so that its absence never means anything.
+//! Each type is always there once a cluster was looked at, so that its absence never means anything. Those of certificates
+//! and of refused volumes are there where there are such.
 
 mod applied;
 mod available;

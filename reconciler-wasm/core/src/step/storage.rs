@@ -5,8 +5,8 @@
 //! (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims>). It never shrinks one.
 
 use contract::{
-    Child, Condition, FindingKind, Millis, ObjectKind, OutcomeKind, PastOutcome, Reason, Volume,
-    VolumePhase, names, quantity,
+    Child, Condition, FindingKind, Millis, ObjectKind, OutcomeKind, Reason, Volume, VolumePhase,
+    names, quantity,
 };
 use k8s_openapi::api::core::v1::PersistentVolumeClaimSpec;
 
@@ -203,16 +203,17 @@ fn ask(
     }
 }
 
-/// How long what was refused is not asked for again: as long as it had been refused when it was asked for last.
+/// How long what was refused is not asked for again: as long as it had been refused when it was asked for last. A time that
+/// cannot be read, or is still to come by a clock that was wrong, holds nothing up.
 fn wait(told: &Condition, now: Millis) -> Millis {
-    let passed = |since: &Option<String>| {
-        let since = since.as_deref();
-        since.map_or(Millis(0), |since| clock::passed(since, now)).0
+    let read = |time: &Option<String>| clock::read(time.as_deref()?).filter(|at| *at <= now);
+    let Some(asked) = read(&told.last_update_time) else {
+        return Millis(0);
     };
-    let asked = passed(&told.last_update_time);
-    let refused = passed(&told.last_transition_time) - asked;
+    let since = read(&told.last_transition_time).unwrap_or(asked);
     let (least, most) = AGAIN;
-    Millis(refused.clamp(least.0, most.0) - asked)
+    let wait = asked.since(since).clamp(least, most);
+    Millis(wait.0 - now.since(asked).0)
 }
 
 /// That volumes could not grow, as it is remembered for this very spec.
@@ -229,19 +230,20 @@ pub(crate) fn is_of_this_spec(situation: &Situation<'_>) -> bool {
 
 /// Why these volumes could not grow, as the last pass was told.
 pub(crate) fn refusal(situation: &Situation<'_>, too_small: &[&Volume]) -> Option<String> {
-    let first = too_small.first()?;
-    let is_theirs = |past: &&PastOutcome| {
-        past.kind == Some(ObjectKind::PersistentVolumeClaim)
-            && past.outcome == OutcomeKind::Failed
-            && too_small.iter().any(|volume| volume.name == past.target)
-    };
-    let past = situation.snapshot.outcomes.iter().find(is_theirs)?;
+    let outcomes = situation.snapshot.outcomes.iter();
+    let claims = outcomes.filter(|past| {
+        past.kind == Some(ObjectKind::PersistentVolumeClaim) && past.outcome == OutcomeKind::Failed
+    });
+    let mut refused = claims.filter_map(|past| {
+        let volume = too_small.iter().find(|volume| volume.name == past.target)?;
+        Some((volume, &past.message))
+    });
+    let (volume, why) = refused.next()?;
     Some(format!(
-        "The volume of {} cannot grow: {}. Let its StorageClass {} allow it (allowVolumeExpansion), or set the size in \
+        "The volume of {} cannot grow: {why}. Let its StorageClass {} allow it (allowVolumeExpansion), or set the size in \
          spec.pod.persistentVolumeClaimSpec back.",
-        past.target,
-        past.message,
-        first.storage_class.as_deref().unwrap_or("(none)")
+        volume.name,
+        volume.storage_class.as_deref().unwrap_or("(none)")
     ))
 }
 

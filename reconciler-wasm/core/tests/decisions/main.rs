@@ -15,6 +15,7 @@ mod corrupt;
 mod dialect;
 mod disks;
 mod fixture;
+mod growth;
 mod guard;
 mod hearing;
 mod inherit;

@@ -1,33 +1,17 @@
 //! A claim template changed on a living cluster: what grows, what is refused, what only new members get.
 
-use contract::{
-    Birth, Child, Decision, Effect, ObjectKind, Observed, OutcomeKind, PastOutcome, Reason,
-    VolumePhase, names,
-};
+use contract::{Birth, Child, Decision, Effect, Observed, Reason, VolumePhase, names};
 use serde_json::json;
 
 use crate::fixture::{UID, World, effects, healthy, id, member, reports, written};
 
-fn asking(storage: &str) -> World {
+pub(crate) fn asking(storage: &str) -> World {
     healthy(3)
         .spec(
             "pod",
             json!({ "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": storage } } } }),
         )
         .settle()
-}
-
-impl World {
-    fn refused(mut self) -> Self {
-        self.snapshot.outcomes = vec![PastOutcome {
-            effect: "Apply".to_owned(),
-            kind: Some(ObjectKind::PersistentVolumeClaim),
-            target: member(0),
-            outcome: OutcomeKind::Failed,
-            message: "the storage class does not allow it".to_owned(),
-        }];
-        self
-    }
 }
 
 #[test]
@@ -122,98 +106,6 @@ fn another_class_or_access_mode_is_for_new_members_and_that_is_said() {
             "{told}"
         );
     }
-}
-
-#[test]
-fn a_refused_growth_is_told_with_the_way_out_and_not_asked_for_in_each_pass() {
-    let mut world = asking("2Gi").refused();
-    let decision = world.decide();
-    assert_eq!(effects(&decision), [""; 0]);
-    let status = written(&decision).unwrap();
-    let blocked = status
-        .conditions
-        .iter()
-        .find(|condition| condition.kind == "Blocked")
-        .unwrap();
-    assert_eq!(blocked.reason, "VolumeNotGrown");
-    assert!(blocked.message.contains("allowVolumeExpansion"));
-    // The next pass knows it from the status alone.
-    world.status = status;
-    world.snapshot.outcomes.clear();
-    let mut world = world.settle();
-    assert_eq!(world.decide().actions, []);
-    // Another spec is another question.
-    world.snapshot.resource.generation += 1;
-    assert_eq!(effects(&world.decide()).len(), 3);
-}
-
-/// How a status tells that volumes were refused to grow.
-fn told(status: &contract::EtcdClusterStatus) -> Option<&contract::Condition> {
-    let mut conditions = status.conditions.iter();
-    conditions.find(|condition| condition.kind == "VolumesGrown")
-}
-
-/// Found by the simulator: `Blocked` said that the quorum was lost, and every second pass asked for larger volumes again.
-#[test]
-fn a_refusal_is_remembered_where_something_graver_blocks() {
-    let alone = (0..2).fold(asking("2Gi").refused(), |world, index| {
-        world.without_pod(index).without_volume(index)
-    });
-    let mut world = alone.silent(2).without_list();
-    world.snapshot.outcomes[0].target = member(2);
-    let status = written(&world.decide()).unwrap();
-    let mut conditions = status.conditions.iter();
-    let blocked = conditions.find(|condition| condition.kind == "Blocked");
-    assert_eq!(blocked.unwrap().reason, "QuorumLost");
-    assert_eq!(told(&status).unwrap().reason, "VolumeNotGrown");
-    world.status = status;
-    world.snapshot.outcomes.clear();
-    assert_eq!(effects(&world.settle().decide()), [""; 0]);
-}
-
-/// Found by the simulator: it was asked for within a few seconds of each ten minutes alone, in which nobody looked.
-#[test]
-fn what_was_refused_is_asked_for_again_after_longer_and_longer() {
-    let mut world = asking("2Gi").refused();
-    let began = world.snapshot.now.0;
-    let mut asked = Vec::new();
-    for _ in 0..400 {
-        let decision = world.decide();
-        if let Some(status) = written(&decision) {
-            world.status = status;
-        }
-        world = world.settle();
-        let asks = effects(&decision)
-            .iter()
-            .any(|effect| effect.starts_with("Apply"));
-        if asks {
-            asked.push((world.snapshot.now.0 - began) / 1000);
-            world = world.refused();
-            continue;
-        }
-        world.snapshot.outcomes.clear();
-        let next = decision.requeue.expect("it is looked at again");
-        world.snapshot.now.0 += next.after.0;
-    }
-    asked.truncate(9);
-    assert_eq!(asked, [15, 30, 60, 120, 240, 480, 960, 1560, 2160]);
-}
-
-#[test]
-fn what_has_grown_or_is_another_question_is_no_refusal_any_more() {
-    let mut world = asking("2Gi").refused();
-    world.status = written(&world.decide()).unwrap();
-    world.snapshot.outcomes.clear();
-    assert!(told(&world.status).is_some());
-    let mut grown = world.clone();
-    if let Observed::Seen(volumes) = &mut grown.snapshot.objects.volumes {
-        for volume in volumes {
-            volume.requested = Some("2Gi".to_owned());
-        }
-    }
-    assert_eq!(told(&grown.settle().status), None);
-    world.snapshot.resource.generation += 1;
-    assert_eq!(told(&written(&world.decide()).unwrap()), None);
 }
 
 fn retaining(mut world: World, when: &str) -> World {

@@ -91,9 +91,9 @@ fn of_goals() -> Vec<Case> {
             history.end.reasons = vec![Reason::RestoreWaiting];
         })
     };
-    let apart = |reason, change: fn(&mut Truth)| {
+    let apart = |words: &str, change: fn(&mut Truth)| {
         but(unhealed(), |history| {
-            history.end.reasons = vec![reason];
+            history.end.last_words = vec![words.replace('3', &name(3))];
             let truth = &mut history.end.truth;
             (truth.confirmed, truth.said_available) = (false, Some(false));
             truth.pods.retain(|pod| *pod != name(2));
@@ -174,26 +174,32 @@ fn of_goals() -> Vec<Case> {
         case(
             reached,
             "who keeps a member from being started is not told",
-            apart(Reason::QuorumLost, |_| {}),
-            apart(Reason::DiskLost, |_| {}),
+            apart("DiskLost: the claim of another one is deleted", |_| {}),
+            apart("DiskLost: beside 3 nobody is started", |_| {}),
         ),
         case(
             reached,
             "nobody keeps a member from being started",
-            apart(Reason::DiskLost, |truth| truth.unled.clear()),
-            apart(Reason::DiskLost, |_| {}),
+            apart("DiskLost: beside 3 nobody is started", |truth| {
+                truth.unled.clear()
+            }),
+            apart("DiskLost: beside 3 nobody is started", |_| {}),
         ),
         case(
             reached,
             "nobody is kept from being started",
-            apart(Reason::DiskLost, |truth| truth.pods.push(name(2))),
-            apart(Reason::DiskLost, |_| {}),
+            apart("DiskLost: beside 3 nobody is started", |truth| {
+                truth.pods.push(name(2))
+            }),
+            apart("DiskLost: beside 3 nobody is started", |_| {}),
         ),
         case(
             reached,
             "a member is not started beside one that founded anew, though others are a quorum",
-            apart(Reason::DiskLost, |truth| truth.confirmed = true),
-            apart(Reason::DiskLost, |_| {}),
+            apart("DiskLost: beside 3 nobody is started", |truth| {
+                truth.confirmed = true
+            }),
+            apart("DiskLost: beside 3 nobody is started", |_| {}),
         ),
     ]
 }
