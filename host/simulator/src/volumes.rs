@@ -85,3 +85,49 @@ impl World {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use k8s_openapi::api::core::v1::{
+        PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+    };
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+    use super::*;
+    use crate::plan::Plan;
+
+    fn of(size: &str) -> Child {
+        let requests = BTreeMap::from([("storage".to_owned(), Quantity(size.to_owned()))]);
+        let mut claim = PersistentVolumeClaim {
+            spec: Some(PersistentVolumeClaimSpec {
+                resources: Some(VolumeResourceRequirements {
+                    requests: Some(requests),
+                    ..VolumeResourceRequirements::default()
+                }),
+                ..PersistentVolumeClaimSpec::default()
+            }),
+            ..PersistentVolumeClaim::default()
+        };
+        claim.metadata.name = Some("sim-a".to_owned());
+        Child::PersistentVolumeClaim(claim)
+    }
+
+    #[test]
+    fn a_volume_grows_when_its_member_runs_and_never_shrinks() {
+        let mut world = World::new(&Plan::of_seed(1), false);
+        world.kube.apply(&of("1Gi"), 0);
+        assert!(world.admit_size(&of("2Gi")).is_err(), "there is no volume");
+        let claim = world.kube.claims.get_mut("sim-a").expect("it was made");
+        claim.api.phase = VolumePhase::Bound;
+        claim.api.capacity = Some("1Gi".to_owned());
+        assert_eq!(world.admit_size(&of("2Gi")), Ok(()));
+        world.kube.apply(&of("2Gi"), 0);
+        let number = world.asks_to_grow(&of("2Gi")).expect("it is small");
+        world.enlarge(number);
+        let has = |world: &World| world.kube.claims["sim-a"].api.capacity.clone();
+        assert_eq!(has(&world).as_deref(), Some("1Gi"), "nobody uses it");
+        assert!(world.admit_size(&of("1Gi")).is_err());
+    }
+}

@@ -123,11 +123,10 @@ fn remembering(change: impl Fn(&mut Volume)) -> World {
 }
 
 fn volumes(world: &mut World) -> impl Iterator<Item = &mut Volume> {
-    let volumes = match &mut world.snapshot.objects.volumes {
+    match &mut world.snapshot.objects.volumes {
         Observed::Seen(volumes) => volumes.iter_mut(),
         Observed::Absent | Observed::Unknown(_) => panic!("no volumes"),
-    };
-    volumes
+    }
 }
 
 #[test]
@@ -143,7 +142,7 @@ fn a_refusal_names_the_class_of_whose_volume_it_was() {
 fn a_refusal_stays_while_nothing_else_is_known() {
     let mut world = remembering(|_| {});
     world.snapshot.objects.volumes = Observed::Unknown("the watch is not up".to_owned());
-    let status = written(&world.decide()).unwrap_or(world.status.clone());
+    let status = written(&world.decide()).unwrap_or_else(|| world.status.clone());
     assert_eq!(told(&status), told(&world.status));
 }
 
