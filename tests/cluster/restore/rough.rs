@@ -112,7 +112,11 @@ pub(crate) async fn with_trouble(scenario: &mut Scenario) -> Result<()> {
         .context("no plan")?
         .founders;
     let founder = founders.first().context("no founder")?;
-    etcdctl(scenario, founder, &["auth", "disable", "--user", ROOT]).await?;
+    // Two of three are enough for the condition, and the first may be the third to start.
+    wait::until("users to be let go", PATIENCE, async || {
+        etcdctl(scenario, founder, &["auth", "disable", "--user", ROOT]).await
+    })
+    .await?;
     succeeded(scenario, "users").await?;
     cluster.becomes_healthy(3).await?;
     let kept = cluster.etcd().await?.get("kept").await?;
