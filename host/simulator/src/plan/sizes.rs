@@ -9,8 +9,9 @@ use super::{Fault, Plan, Planned};
 const SIZES: u64 = 0x51_2e5;
 
 impl Plan {
-    /// The plan of a seed with claims, every fourth with wrong clocks or second operators, in which the size that `spec.pod.persistentVolumeClaimSpec` asks for is edited once to
-    /// four times, up and down, and volumes cannot grow now and then.
+    /// The plan of a seed with claims, every fourth with wrong clocks or second operators, in which the size that
+    /// `spec.pod.persistentVolumeClaimSpec` asks for is edited once to four times, up and down, and volumes cannot grow now
+    /// and then.
     #[must_use]
     pub fn with_sizes(seed: u64) -> Self {
         let others = match seed % 4 {
