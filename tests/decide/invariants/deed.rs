@@ -270,6 +270,11 @@ fn one_at_a_time(at: i64, before: &Truth, name: &str) -> Option<Violation> {
     violation(Promise::RestartsTakeTurns, at, words)
 }
 
+/// Whether a late request of the birth founds the cluster anew in this pod: the disk that the member had went before.
+fn founds_anew(name: &String, before: &Truth) -> bool {
+    !before.confirmed && before.blank.contains(name) && before.unled.contains(name)
+}
+
 /// With its data in the pod, or on a claim that goes with it, that is a member's disk, and else its claim.
 fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation> {
     let (name, is_pod) = match deed {
@@ -293,7 +298,7 @@ fn takes_a_listed_disk(at: i64, deed: &Deed, before: &Truth) -> Option<Violation
     let owner = members.find(|member| member.name == *name)?;
     let goes_with_it = owner.in_pod || (owner.condemned && owner.intact);
     (!is_pod || goes_with_it).then_some(())?;
-    if is_pod && is_given_up(name, before) {
+    if is_pod && (is_given_up(name, before) || founds_anew(name, before)) {
         return None;
     }
     violation(

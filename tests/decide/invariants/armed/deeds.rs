@@ -301,6 +301,18 @@ fn of_late_requests() -> Vec<Case> {
         before.restoring = Some(stage);
         late(Deed::DeletedPod(name(3)), before)
     };
+    let founded = |what, change: fn(&mut Truth)| {
+        let anew = but(
+            with(cluster(3), 3, |member| member.in_pod = true),
+            |truth| {
+                truth.confirmed = false;
+                (truth.blank, truth.unled) = (vec![name(3)], vec![name(3)]);
+            },
+        );
+        let it = Deed::DeletedPod(name(3));
+        let breaks = late(it.clone(), but(anew.clone(), change));
+        Case::new(Promise::ListedDisksStay, what, breaks, late(it, anew))
+    };
     vec![
         Case::new(
             Promise::ListedDisksStay,
@@ -316,6 +328,18 @@ fn of_late_requests() -> Vec<Case> {
                 with(cluster(3), 3, |member| member.in_pod = true),
             ),
             late(Deed::DeletedPod(name(3)), cluster(3)),
+        ),
+        founded(
+            "a late request deletes a pod that holds what clients wrote",
+            |truth| truth.blank.clear(),
+        ),
+        founded(
+            "a late request deletes a pod whose member has followed a leader",
+            |truth| truth.unled.clear(),
+        ),
+        founded(
+            "a late request deletes a pod whose member founded, beside a quorum",
+            |truth| truth.confirmed = true,
         ),
         Case::new(
             Promise::ListedDisksStay,
