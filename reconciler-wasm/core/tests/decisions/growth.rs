@@ -175,8 +175,11 @@ fn each_claim_that_stays_is_asked_again_by_its_uid_and_not_told_to_grow() {
     let mut world = remembering(|_| {}).later(15);
     volumes(&mut world).last().unwrap().deleted = Some(contract::Millis(1));
     let decision = world.decide();
-    let is_claim = |action: &&contract::Action| matches!(&action.effect, Effect::Apply { object } if object.kind() == ObjectKind::PersistentVolumeClaim);
-    let asked = decision.actions.iter().filter(is_claim);
+    let claim = ObjectKind::PersistentVolumeClaim;
+    let is_asked =
+        |effect: &Effect| matches!(effect, Effect::Apply { object } if object.kind() == claim);
+    let actions = decision.actions.iter();
+    let asked = actions.filter(|action| is_asked(&action.effect));
     let uids: Vec<_> = asked.map(|action| action.pre.object.clone()).collect();
     let staying = volumes(&mut world).filter(|volume| volume.deleted.is_none());
     let present = |volume: &mut Volume| {

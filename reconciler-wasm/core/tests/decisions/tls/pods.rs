@@ -13,7 +13,7 @@ fn added(world: World) -> String {
     url.expect("one is added")
 }
 
-/// Found by the simulator: reached by TLS alone, it would have been replaced for ever.
+/// Reached by TLS alone it would be replaced for ever, as the simulator shows.
 #[test]
 fn turned_off_whoever_comes_is_reached_without_certificates() {
     let url = added(living().on_empty_dir().spec("TLS", Value::Null));
